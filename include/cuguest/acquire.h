@@ -21,9 +21,8 @@
 /// Note [While something captures]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
-/// the capturing stream, and not of stream 0. test/context/capture_test.cc tries every path during
-/// captures of every mode. (With IfInactive::kCreate too; but what creates a context is better not
-/// left to the middle of a capture.)
+/// the capturing stream, and not of stream 0. (With IfInactive::kCreate too; but what creates a
+/// context is better not left to the middle of a capture.)
 ///
 /// Other notes are in docs/notes.md.
 
@@ -140,7 +139,7 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 /// Cost:   two driver calls, contention-free; for a special stream one where the current context
 ///         is the one that the thread's last call of an Acquire function found current, and three
 ///         after a sticky error.
-/// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
+/// Source: CUDA Driver API, cuStreamGetCtx; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
 /// The same for a caller that is given a device, too: for a special stream, AcquireOn(device,
@@ -161,8 +160,7 @@ AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfIna
 ///         and for pool and virtual memory those of PrimaryContext::Retain.
 /// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four
 ///         to nine for pool and virtual memory; with kCreate see PrimaryContext::Retain.
-/// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
-///         cudasim/test/virtual_memory_facts_test.cc.
+/// Source: CUDA Driver API, cuPointerGetAttribute; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API AcquireResult
 AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRefuse);
 [[nodiscard]] CUGUEST_API AcquireResult
@@ -179,7 +177,7 @@ AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRe
 /// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); three to
 ///         eight for pool and virtual memory, and one more for each further mapping; with kCreate
 ///         see PrimaryContext::Retain.
-/// Source: CUDA Driver API, cuPointerGetAttributes; cudasim/test/virtual_memory_facts_test.cc.
+/// Source: CUDA Driver API, cuPointerGetAttributes; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
     CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(

@@ -17,7 +17,7 @@
 ///   absl::Status status = Copy(*picture, HostSpan<const float>(pixels));  // all of it
 ///
 /// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
-/// the heap (cudasim/test/array_facts_test.cc), which an owner cannot prevent.
+/// the heap (docs/guarantees.md), which an owner cannot prevent.
 ///
 /// Notes are in docs/notes.md.
 
@@ -61,8 +61,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
 ///          kUnimplemented     an adopted driver (Driver::Adopt) without arrays
-/// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; cudasim/test/array_facts_test.cc,
-///          test/memory/array_test.cc.
+/// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; docs/guarantees.md.
 class [[nodiscard]] Array {
  public:
   /// An array as cuArray3DCreate makes one, not initialised: of one, two or three dimensions,
@@ -184,8 +183,8 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, con
 ///          Nothing was copied then, except that a sticky error may come in the midst of it.
 /// Cost:    in driver calls: without a stream nine if the array's context is current, else eleven;
 ///          with a stream five if its context is current, else seven. One more if the memory is a
-///          context's. test/memory/array_copy_test.cc counts them.
-/// Source:  CUDA Driver API, cuMemcpy3D; cudasim/test/array_copy_facts_test.cc.
+///          context's.
+/// Source:  CUDA Driver API, cuMemcpy3D; docs/guarantees.md.
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,
                                const ArrayCopy& copy = {}) {

@@ -54,9 +54,7 @@
 ///   CUDA_ERROR_DEINITIALIZED (4)    at exit, once the driver has ended
 ///   CUDA_ERROR_NOT_PERMITTED (800)  inside a stream callback or host function
 ///
-/// Source: test/capi/c_test.c, which gcc and clang compile as C99.
-///
-/// Other notes are in docs/notes.md.
+/// The tests are named in docs/guarantees.md; other notes are in docs/notes.md.
 
 #ifndef CUGUEST_C_H_
 #define CUGUEST_C_H_
@@ -201,7 +199,6 @@ enum {
 ///          its own thread closes it, at the latest when it next begins or ends a scope.
 /// Cost:    that of a ContextGuard: 2 driver calls elided, 4 switched or with CUGUEST_ALWAYS_PUSH,
 ///          and one more by reference. No lock; no allocation up to 16 scopes deep.
-/// Source:  test/context/repair_table_test.cc for the repair.
 typedef struct cuguest_guard {
   size_t size;
   unsigned long long opaque[15];

@@ -42,7 +42,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          A callee that leaves another mode behind is an incident (kCaptureMode); the
 ///          caller's mode is restored all the same.
 /// Cost:    two driver calls, contention-free (14 ns for both on an H100).
-/// Source:  CUDA Driver API, cuThreadExchangeStreamCaptureMode; test/context/capture_test.cc.
+/// Source:  CUDA Driver API, cuThreadExchangeStreamCaptureMode.
 class [[nodiscard]] CUGUEST_API CaptureModeGuard {
  public:
   [[nodiscard]] explicit CaptureModeGuard(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED,
@@ -94,7 +94,7 @@ enum class CaptureState : unsigned char {
 /// Threads: any; also from a stream callback.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and a query for stream 0.
 /// Needs:   CUDA 10.0; below that there are no captures: kNone.
-/// Source:  CUDA Driver API, cuStreamIsCapturing; cudasim/test/capture_facts_test.cc.
+/// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
 
 /// Whether a library that was given `stream` may do now what a capture forbids even inside

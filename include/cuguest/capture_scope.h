@@ -65,8 +65,7 @@ class CUGUEST_API CaptureScope {
   ///         kUnimplemented       a driver below CUDA 10.1
   ///         Nothing has changed then.
   /// Cost:   four driver calls, contention-free.
-  /// Source: CUDA Driver API, cuStreamBeginCapture;
-  ///         cudasim/test/capture_begin_and_end_facts_test.cc.
+  /// Source: CUDA Driver API, cuStreamBeginCapture; docs/guarantees.md.
   [[nodiscard]] static absl::StatusOr<CaptureScope> Begin(
       const StreamRef& stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 
@@ -129,7 +128,7 @@ class CUGUEST_API CaptureScope {
   ///         the driver's code    (*) of a call that failed otherwise
   ///         No graph is left then, and the stream can be used again.
   /// Cost:   three driver calls, and one for each Allocate() without a Free().
-  /// Source: CUDA Driver API, cuStreamEndCapture; cudasim/test/capture_begin_and_end_facts_test.cc.
+  /// Source: CUDA Driver API, cuStreamEndCapture; docs/guarantees.md.
   [[nodiscard]] absl::StatusOr<Graph> End();
 
  private:

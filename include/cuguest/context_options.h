@@ -28,7 +28,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// ContextOptions
 ///
 /// Threads: a value.
-/// Source:  CUDA Driver API, cuCtxCreate; cudasim/test/creation_facts_test.cc. CUDA in Graphics has
+/// Source:  CUDA Driver API, cuCtxCreate; docs/guarantees.md. CUDA in Graphics has
 ///          not been measured where it is supported.
 struct ContextOptions {
   CUGUEST_HIDE ContextOptions() = default;

@@ -35,8 +35,7 @@ struct Incarnation;
 /// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
 ///          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
 ///          which cannot tell a reused handle from the old one.
-/// Source:  CUDA Driver API, cuCtxGetId; cudasim/test/primary_facts_test.cc and
-///          cudasim/test/destroyed_facts_test.cc (reset and reuse of handles).
+/// Source:  CUDA Driver API, cuCtxGetId; docs/guarantees.md (reset and reuse of handles).
 class CUGUEST_API ContextRef {
  public:
   CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context
@@ -70,7 +69,7 @@ class CUGUEST_API ContextRef {
   /// destroyed. For a foreign context that may have been destroyed it is best
   /// effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
   /// answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
-  /// again, once crashed (test/context/per_context_ending_test.cc). Nothing documents it. So do not
+  /// again, once crashed. Nothing documents it. So do not
   /// ask about contexts that others destroy without telling you.
   ///
   /// Cost:   one driver call, contention-free.

@@ -39,7 +39,6 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none; it keeps nothing alive.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included. Move it on any.
 /// Cost:    that of a ContextGuard. Moving it costs nothing.
-/// Source:  test/context/context_scope_test.cc; test/context/repair_table_test.cc for the repair.
 class [[nodiscard]] CUGUEST_API ContextScope {
  public:
   /// Inside nothing. No driver call.

@@ -127,7 +127,7 @@ using IfSaysNoDirection =
 /// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
 ///          eleven, and two to eight more for pool and virtual memory; with a stream five if its
 ///          context is current, else seven. One more if both ends are on a device. Text is made
-///          on failure only. test/memory/copy_test.cc counts them.
+///          on failure only.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>

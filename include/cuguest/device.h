@@ -68,8 +68,7 @@ class CUGUEST_API Device {
 
   [[nodiscard]] CUGUEST_HIDE constexpr CUdevice get() const noexcept { return handle_; }
 
-  /// The driver's handles are the ordinals: CUDA Driver API, cuDeviceGet, "ordinal";
-  /// test/core/device_test.cc.
+  /// The driver's handles are the ordinals: CUDA Driver API, cuDeviceGet, "ordinal".
   [[nodiscard]] CUGUEST_HIDE constexpr Ordinal ordinal() const noexcept { return Ordinal{handle_}; }
 
   [[nodiscard]] absl::StatusOr<std::string> Name() const;
@@ -82,7 +81,7 @@ class CUGUEST_API Device {
   /// Cost:   two driver calls and a lookup.
   /// Source: CUDA Driver API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG
   ///         UUID"; that the first version then gives another one is what tells MIG mode, and
-  ///         has not been measured on such a device. test/process/mig_test.cc.
+  ///         has not been measured on such a device.
   [[nodiscard]] absl::StatusOr<Uuid> GetUuid() const;
 
   CUGUEST_HIDE friend constexpr bool operator==(Device a, Device b) {

@@ -12,7 +12,7 @@
 ///   absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(context, x->size());
 ///
 /// It can take over what somebody else allocated by the driver or by the runtime, since the
-/// memory of both is freed alike: cudasim/test/memory_facts_test.cc.
+/// memory of both is freed alike (docs/guarantees.md).
 ///
 /// Notes are in docs/notes.md.
 
@@ -51,8 +51,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
 ///          kResourceExhausted no host memory
-/// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync;
-///          test/memory/device_buffer_test.cc.
+/// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync.
 template <typename T>
 class DeviceBuffer {
   static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");
@@ -122,7 +121,7 @@ class DeviceBuffer {
   ///
   /// Errors: those of Adopt, and
   ///         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
-  ///                           so (cudasim/test/pool_facts_test.cc)
+  ///                           so (docs/guarantees.md)
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(
       CUdeviceptr pointer, std::size_t count, const StreamRef& stream) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));

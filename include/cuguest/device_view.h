@@ -62,7 +62,6 @@ class DeviceView {
   ///         kFailedPrecondition  virtual memory that its device may not read, or not write
   ///                              where T is not const
   /// Cost:   that of Describe(); once for every mapping of virtual memory.
-  /// Source: test/memory/device_view_test.cc.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer,
                                                                       std::size_t count) {
     absl::StatusOr<internal::MemoryRange> range =

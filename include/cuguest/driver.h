@@ -40,7 +40,6 @@ CUGUEST_BEGIN_NAMESPACE
 ///          of them may be called where the dynamic linker's lock is held: in the
 ///          constructor of a library that is being loaded. Threads that race for the
 ///          first use each load the driver library, and keep one table.
-///          Source: test/process/first_use_test.cc.
 struct CUGUEST_API Driver : DriverTable {
   CUGUEST_HIDE Driver() = default;
 
@@ -71,7 +70,7 @@ struct CUGUEST_API Driver : DriverTable {
   ///         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
   ///         A failed cuInit is tried again by the next call.
   /// Cost:   cuInit the first time; then two atomics and getpid().
-  /// Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
+  /// Source: CUDA Driver API, "Initialization".
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 
   /// Makes the driver that `lookup` knows the process's: for a host that has loaded the
@@ -91,7 +90,6 @@ struct CUGUEST_API Driver : DriverTable {
   ///                              the text names it
   ///         kResourceExhausted   kOther: no host memory
   /// Cost:   a call of `lookup` for each entry, and cuDriverGetVersion.
-  /// Source: test/process/adopt_test.cc.
   static absl::Status Adopt(DriverLookup lookup, void* user);
 
   /// Fills `driver` from the library at `path` (a soname or a file), leaving the

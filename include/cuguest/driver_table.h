@@ -28,8 +28,7 @@
 /// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
 /// takes one argument at 12000 and two at 13000. So the version that is asked for
 /// is the version of the signature written here, never CUDA_VERSION and never the
-/// driver's. test/core/driver_test.cc holds each signature against the
-/// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
+/// driver's. Each signature is that of the PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
 ///
 /// X(Name, version, suffix, (parameters)): `version` is the API version that
 /// introduced the signature (11040 is CUDA 11.4); a driver older than cuGetProcAddress

@@ -29,8 +29,6 @@ CUGUEST_BEGIN_NAMESPACE
 /// True for the errors after which every context of the process on that device
 /// is lost: allocation, context creation and cuDevicePrimaryCtxRetain all return
 /// them from then on, while the stack can still be pushed, popped and restored.
-///
-/// Source: test/process/lost_device_test.cc.
 [[nodiscard]] CUGUEST_API bool IsSticky(CUresult code) noexcept;
 
 CUGUEST_END_NAMESPACE

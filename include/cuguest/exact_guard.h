@@ -32,7 +32,6 @@ CUGUEST_BEGIN_NAMESPACE
 ///          changed. CUDA_ERROR_OUT_OF_MEMORY: no host memory to remember the stack.
 /// Cost:    about ten driver calls for every entry of the stack, and one allocation of 16 bytes an
 ///          entry, which lasts as long as the scope, and is lost if its thread ends first. No lock.
-/// Source:  test/context/repair_table_test.cc.
 class [[nodiscard]] CUGUEST_API ExactGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;

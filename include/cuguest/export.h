@@ -62,8 +62,7 @@
 /// CUGUEST_NAMESPACE_SUFFIX (Meson: -Dcuguest:namespace_suffix), the same for the library and for
 /// all that includes its headers.
 ///
-/// Source: test/headers/hidden_test.py, test/embed/matrix_test.py. test/headers/hide.py finds
-/// declarations without the macro, and inserts it with --fix.
+/// test/headers/hide.py finds declarations without the macro, and inserts it with --fix.
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
 

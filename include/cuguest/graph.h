@@ -104,7 +104,7 @@ class CUGUEST_API ExecutableGraph {
   ///                              not freed
   /// Cost:   three driver calls, and one for each context of the graph other than the stream's; on
   ///         a stream that means the current context those of a ContextGuard instead of one.
-  /// Source: CUDA Driver API, cuGraphLaunch; test/graph/graph_test.cc.
+  /// Source: CUDA Driver API, cuGraphLaunch.
   absl::Status Launch(const StreamRef& stream);
 
   /// Changes what a node that AddKernel() added does from the next launch on: here alone, not in
@@ -118,8 +118,7 @@ class CUGUEST_API ExecutableGraph {
   ///                           node, or none of this graph
   /// Cost:   that of Graph::AddKernel().
   /// Needs:  CUDA 12.0.
-  /// Source: CUDA Driver API, cuGraphExecKernelNodeSetParams;
-  ///         cudasim/test/graph_node_facts_test.cc.
+  /// Source: CUDA Driver API, cuGraphExecKernelNodeSetParams; docs/guarantees.md.
   template <typename... Params>
   CUGUEST_HIDE absl::Status SetKernel(CUgraphNode node, const Kernel& kernel,
                                       const LaunchShape& shape, const Params&... params) {
@@ -222,7 +221,7 @@ class CUGUEST_API Graph {
   /// Cost:   six driver calls if context() is current, else eight; more for the first use of the
   ///         kernel, and one for each attribute, cluster or cooperative grid and what Launch() asks
   ///         for those.
-  /// Source: CUDA Driver API, cuGraphAddKernelNode; cudasim/test/graph_node_facts_test.cc.
+  /// Source: CUDA Driver API, cuGraphAddKernelNode; docs/guarantees.md.
   template <typename... Params>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUgraphNode> AddKernel(
       const Kernel& kernel, const LaunchShape& shape, const std::vector<CUgraphNode>& after,
@@ -240,7 +239,7 @@ class CUGUEST_API Graph {
   ///                           ExecutableGraph of it exists
   /// Cost:   six driver calls if context() is current, else eight, and one for each
   ///         further context.
-  /// Source: CUDA Driver API, cuGraphInstantiate; cudasim/test/graph_memory_facts_test.cc.
+  /// Source: CUDA Driver API, cuGraphInstantiate; docs/guarantees.md.
   [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
 
   /// Destroys it now, and says what the destructor cannot; as ExecutableGraph::Release().

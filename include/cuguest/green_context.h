@@ -46,7 +46,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Fork:    in a forked child it owns nothing: its destructor does nothing, Destroy() gives
 ///          kFailedPrecondition.
 /// Needs:   CUDA 12.4 (driver 550.54); below that Create gives kUnimplemented.
-/// Source:  CUDA Driver API, "Green Contexts"; cudasim/test/green_facts_test.cc.
+/// Source:  CUDA Driver API, "Green Contexts"; docs/guarantees.md.
 class CUGUEST_API GreenContext {
  public:
   /// One of at least `least` SMs of `device`; sm_count() says how many it has, see Note [The driver
@@ -111,7 +111,7 @@ class CUGUEST_API GreenContext {
   ///                              then, as on success, this object is empty
   ///         the driver's code    it is still owned
   /// Cost:   two driver calls.
-  /// Source: CUDA Driver API, cuGreenCtxDestroy; cudasim/test/green_facts_test.cc.
+  /// Source: CUDA Driver API, cuGreenCtxDestroy; docs/guarantees.md.
   absl::Status Destroy();
 
   /// Gives up ownership without a driver call; the green context, and with it the primary context,

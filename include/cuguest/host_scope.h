@@ -54,7 +54,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          was current before it stays so. One that is ended meanwhile does not come back.
 /// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
 ///          time, for a guard of a raw handle), and one query for each that pushed but the
-///          innermost; test/context/guard_cost_test.cc. No lock; no allocation up to 16 scopes
+///          innermost. No lock; no allocation up to 16 scopes
 ///          deep.
 class [[nodiscard]] CUGUEST_API HostScope {
  public:

@@ -39,7 +39,6 @@ using IncidentCallback = void (*)(const Incident& incident, void* user);
 ///          each other's listener at the same time wait for each other for ever; so does a
 ///          destructor under a lock that the callback takes.
 /// Cost:    no allocation; no lock of ours is held while a callback runs.
-/// Source:  test/context/incident_listener_test.cc; test/schedules/incident_listener_test.cc.
 class [[nodiscard]] CUGUEST_API IncidentListener {
  public:
   /// `callback` must not be null.

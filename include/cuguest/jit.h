@@ -35,7 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
 ///                             optimization_level above 4; threads_per_block and target
 ///                             together; or the driver refuses a value, without saying which
-/// Source: CUDA Driver API, CUjit_option; cudasim/test/jit_facts_test.cc.
+/// Source: CUDA Driver API, CUjit_option; docs/guarantees.md.
 struct JitOptions {
   CUGUEST_HIDE JitOptions() = default;
 

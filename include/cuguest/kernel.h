@@ -78,7 +78,6 @@ struct KernelParameter {
 ///          before. One that is not current adds two; the first time adds about twenty, and
 ///          what loading takes; the first kernel of a Module that is used reads the image's
 ///          bytes once, decompressed (for launches: see Note [What is checked of a shape]).
-///          test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
   /// As the compiler declares them, but hidden.
@@ -106,7 +105,6 @@ class CUGUEST_API Kernel {
   ///         kFailedPrecondition  no context, or it was destroyed or reset
   /// Cost:   as above, and one driver call. The first use in another context adds about eight,
   ///         which make a stream there and destroy it, to find out whether that is a green one.
-  /// Source: test/module/green_context_test.cc.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
                                                      const ContextRef& context);
 
@@ -123,7 +121,7 @@ class CUGUEST_API Kernel {
   /// owner has just checked it, for example): in a context that the kernel was found in, the driver
   /// is not asked again.
   ///
-  /// Cost: none, no lock: about 20 ns beside an H100. test/benchmark/cache_rows.cc.
+  /// Cost: none, no lock: about 20 ns beside an H100 (docs/cost.md).
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
   /// The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().

@@ -136,13 +136,13 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 /// Cost:    three driver calls, two of them contention-free, no lock, no allocation. Two on a
 /// device
 ///          without clusters, for a launch without dynamic shared memory; then at most 1.03 times
-///          cuLaunchKernel alone (test/benchmark/launch_rows.cc). The third asks whether the stream
+///          cuLaunchKernel alone (docs/cost.md). The third asks whether the stream
 ///          captures, and has not been measured beside a launch. In a capture four more ask what
 ///          the kernel allows, which others can change. On stream 0, CU_STREAM_LEGACY and
 ///          CU_STREAM_PER_THREAD five, and seven if its context is not current. The first launch of
 ///          a kernel in a context, and with a list of types, asks more. A cluster adds four, or six
 ///          if the context is not current, and so does a cooperative grid.
-/// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/launch/launch_test.cc.
+/// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx.
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const Values&... values) {
@@ -192,7 +192,6 @@ CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 ///         Nothing was launched then.
 /// Stack, count, threads, captures: as of Launch().
 /// Cost:   the driver calls of Launch(). The block is looked up without one.
-/// Source: test/launch/launch_for_elements_test.cc.
 template <typename... Params>
 CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
                                             const StreamRef& stream, const Params&... params) {

@@ -88,8 +88,7 @@ class CUGUEST_API Linker {
   ///         all again if a log was larger than expected. By nvJitLink six or eight, and those that
   ///         it makes itself, cuInit for one; with two inputs or more that are not LTO IR two and
   ///         one for each of these on top. Milliseconds for every input that is to be compiled.
-  /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/link/linker_test.cc,
-  ///         test/link/linker_bad_input_test.cc.
+  /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
 
  private:

@@ -106,7 +106,7 @@ struct CUGUEST_API MemoryDescription {
 ///          up to eight if no context is current. They take the driver's lock: not for hot paths
 ///          (60 ns on an H200; 250 ns with four threads).
 /// Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
-/// Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
+/// Source:  CUDA Driver API, cuPointerGetAttributes.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(const void* pointer);
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
@@ -145,7 +145,7 @@ struct CUGUEST_API ArrayDescription {
 ///          kInvalidArgument     null
 ///          kPermissionDenied    from a stream callback
 /// Cost:    one driver call.
-/// Source:  CUDA Driver API, cuArray3DGetDescriptor; cudasim/test/array_facts_test.cc.
+/// Source:  CUDA Driver API, cuArray3DGetDescriptor; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);
 
 CUGUEST_END_NAMESPACE

@@ -150,7 +150,6 @@ class CUGUEST_API Module {
   ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
   ///                           T: the text has both numbers
   /// Cost:   eight driver calls, ten if the context is not current.
-  /// Source: test/module/green_context_test.cc.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
                                                                      std::string_view name) const {
@@ -167,8 +166,6 @@ class CUGUEST_API Module {
 
   /// Gives up what the code is in a context that was destroyed or reset, without a driver call.
   /// Needed below CUDA 12.0 alone: see Note [Where code is].
-  ///
-  /// Source: test/module/per_context_code_test.cc, a_context_is_forgotten.
   void ForgetDestroyed(const ContextRef& context) const;
 
   /// Unloads the code from every context now, and reports what the destructor cannot. What

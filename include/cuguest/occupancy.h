@@ -37,7 +37,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          and what each one adds.
 /// Cost:    four driver calls if the context is current, else six, in a context in which the
 ///          kernel was found before. The driver computes on the host: no work on the device.
-/// Source:  CUDA Driver API, "Occupancy"; test/launch/occupancy_test.cc.
+/// Source:  CUDA Driver API, "Occupancy".
 
 /// Blocks on one multiprocessor; 0 if not even one fits there.
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel,

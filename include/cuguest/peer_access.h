@@ -46,9 +46,9 @@ struct PeerLink {
 ///          object needs outside locking. In a callback of the driver's, for a tool, that comes out
 ///          of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
 /// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
-///          disabled in relaxed mode (cudasim/test/capture_copy_facts_test.cc).
-/// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
-///          "Peer-to-Peer Memory Copy"; cudasim/test/two_devices_facts_test.cc.
+///          disabled in relaxed mode (docs/guarantees.md).
+/// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide, "Peer-to-Peer
+///          Memory Copy"; docs/guarantees.md.
 class CUGUEST_API PeerAccess {
  public:
   /// From `device` to the memory of `peer`. Of one device to itself there is no link: all

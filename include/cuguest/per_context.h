@@ -56,12 +56,9 @@ CUGUEST_BEGIN_NAMESPACE
 ///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32
 ///          counts to itself; else two operations on a cache line that few threads share. To drop a
 ///          value takes a membarrier: on a machine with two processors 0.1 us, and 16 us while
-///          another thread ran. 2 KiB of host memory for each value. test/benchmark/cache_rows.cc
-///          measures it.
+///          another thread ran. 2 KiB of host memory for each value.
 /// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
 ///          outlives the reset of its primary context, unless it is forgotten.
-/// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
-///          test/process/per_context_exit_test.cc.
 template <typename T>
 class PerContext {
   static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T>);
@@ -114,7 +111,6 @@ class PerContext {
   /// see Note [No driver calls after main].
   ///
   /// Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
-  /// Source: test/context/per_context_ending_test.cc.
   CUGUEST_HIDE ~PerContext() = default;
 
   /// The value of `context`; empty if there is none, or it is only being made. The caller vouches
@@ -183,7 +179,6 @@ class PerContext {
   ///
   /// Cost: three driver calls for each value that ends, five if the context is not current, and
   ///       those of ~T(); waits for other threads' ~T() of values of the context.
-  /// Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/false);
   }

@@ -47,7 +47,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
-/// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost; test/memory/pinned_buffer_test.cc.
+/// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost.
 template <typename T>
 class PinnedBuffer {
   static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");

@@ -33,8 +33,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Stack:   never touched.
 /// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
 /// Threads: distinct objects from any threads; one object needs outside locking.
-/// Source:  CUDA Driver API, "Primary Context Management";
-///          cudasim/test/primary_facts_test.cc.
+/// Source:  CUDA Driver API, "Primary Context Management"; docs/guarantees.md.
 class CUGUEST_API PrimaryContext {
  public:
   /// What a query can know without creating anything.

@@ -17,7 +17,7 @@
 ///
 /// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
 /// context is current, cuCtxDestroy does not look at their count, and threads that attach
-/// one context at the same time corrupt the driver's heap (cudasim/test/attach_facts_test.cc).
+/// one context at the same time corrupt the driver's heap (docs/guarantees.md).
 ///
 /// Notes are in docs/notes.md.
 
@@ -55,13 +55,12 @@ struct Reference;
 /// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that few
 ///          threads share as long as the first one who attached still is; no driver call, no lock.
 ///          Attaching a context that is attached already: one driver call more (cuCtxGetId,
-///          contention-free). The last holder of a context made here: three.
-///          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
+///          contention-free). The last holder of a context made here: three. docs/cost.md has
+///          the times beside the driver's pair.
 /// Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that,
 ///          a handle that the host's own new context took over joins what was attached before;
 ///          Create is exact.
-/// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
-///          test/context/shared_context_test.cc.
+/// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease.
 class CUGUEST_API SharedContext {
  public:
   /// Makes a context, as cuCtxCreate does, that is floating: current on no thread.
@@ -87,7 +86,7 @@ class CUGUEST_API SharedContext {
   ///                           Graphics
   ///         Nothing is left behind then.
   /// Cost:   one driver call more (cuGetProcAddress) where there is an option beside the flags.
-  /// Source: CUDA Driver API, cuCtxCreate; cudasim/test/creation_facts_test.cc.
+  /// Source: CUDA Driver API, cuCtxCreate; docs/guarantees.md.
   [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device,
                                                             const ContextOptions& options);
 

@@ -48,8 +48,7 @@ enum class SmCount : unsigned {};
 /// Cost:    four driver calls if the context is current, else six; one more for a green context,
 ///          and on a driver below CUDA 11.4.
 /// Needs:   a driver below CUDA 11.4 has contexts of whole devices only, and is asked for those.
-/// Source:  CUDA Driver API, cuCtxGetExecAffinity; cudasim/test/green_facts_test.cc,
-///          cudasim/test/creation_facts_test.cc.
+/// Source:  CUDA Driver API, cuCtxGetExecAffinity; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API absl::StatusOr<SmCount> SmCountOf(const ContextRef& context);
 
 CUGUEST_END_NAMESPACE

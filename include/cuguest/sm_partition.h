@@ -82,7 +82,7 @@ struct SmSplit {
   ///                            says how many SMs it has and how many parts fit; unknown flags
   ///          kUnimplemented    a driver below CUDA 12.4
   /// Cost:    three driver calls.
-  /// Source:  CUDA Driver API, cuDevSmResourceSplitByCount; cudasim/test/green_facts_test.cc.
+  /// Source:  CUDA Driver API, cuDevSmResourceSplitByCount; docs/guarantees.md.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SmSplit> Of(Device device, SmCount least,
                                                               unsigned count = kAsManyAsFit,
                                                               unsigned flags = 0);

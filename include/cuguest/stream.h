@@ -128,7 +128,7 @@ class CUGUEST_API StreamRef {
   /// Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
   ///                           capture it was recorded in is over
   /// Cost:   three driver calls; four if the event is of another context.
-  /// Source: CUDA Driver API, cuStreamWaitEvent; cudasim/test/two_devices_facts_test.cc.
+  /// Source: CUDA Driver API, cuStreamWaitEvent; docs/guarantees.md.
   absl::Status WaitFor(const Event& event) const;
 
   /// The same stream of the same incarnation of a context. 0 and CU_STREAM_LEGACY are one stream
@@ -207,7 +207,7 @@ class CUGUEST_API Stream {
   ///                              context before; then, as on success, this object is empty.
   ///         the driver's code    it is still owned
   /// Cost:   three driver calls, where the destructor makes two.
-  /// Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_begin_and_end_facts_test.cc.
+  /// Source: CUDA Driver API, cuStreamDestroy; docs/guarantees.md.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
@@ -276,7 +276,7 @@ class CUGUEST_API Event {
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
   ///         kFailedPrecondition  the stream's capture was invalidated and not ended
   /// Cost:   three driver calls; four if the stream's context is another one.
-  /// Source: CUDA Driver API, cuEventRecord; cudasim/test/green_stream_facts_test.cc.
+  /// Source: CUDA Driver API, cuEventRecord; docs/guarantees.md.
   absl::Status Record(const StreamRef& stream);
 
   /// Whether it has happened; an event that was never recorded has.

@@ -52,8 +52,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
 ///          kUnimplemented     an adopted driver (Driver::Adopt) without surface objects
-/// Source:  CUDA Driver API, cuSurfObjectCreate; cudasim/test/texture_facts_test.cc,
-///          test/memory/surface_object_test.cc.
+/// Source:  CUDA Driver API, cuSurfObjectCreate; docs/guarantees.md.
 class [[nodiscard]] SurfaceObject {
  public:
   /// Of an array, in its context. Invalidates no capture, in any mode, on any thread; nor does the

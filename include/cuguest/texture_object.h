@@ -67,8 +67,7 @@ struct Texels {
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
 ///          kUnimplemented     an adopted driver (Driver::Adopt) without texture objects
-/// Source:  CUDA Driver API, cuTexObjectCreate; cudasim/test/texture_facts_test.cc,
-///          test/memory/texture_object_test.cc.
+/// Source:  CUDA Driver API, cuTexObjectCreate; docs/guarantees.md.
 class [[nodiscard]] TextureObject {
  public:
   /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes. Invalidates no

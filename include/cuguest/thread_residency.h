@@ -46,7 +46,6 @@ CUGUEST_BEGIN_NAMESPACE
 ///          any order, as ContextGuard's Note [Scopes end in any order] says.
 /// Errors:  construction never throws, never aborts: test ok(). result() is what
 ///          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
-/// Source:  test/context/thread_residency_test.cc.
 class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:
   /// Cost: three driver calls.

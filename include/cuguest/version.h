@@ -5,7 +5,7 @@
 // -----------------------------------------------------------------------------
 /// \file
 /// The version of the headers, for preprocessor checks. The one source of truth
-/// is meson.build; test/core/version_test.cc compares the two.
+/// is meson.build.
 
 #ifndef CUGUEST_VERSION_H_
 #define CUGUEST_VERSION_H_

@@ -4,7 +4,8 @@
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
-include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s; and each room has its tests in test/ROOM/. All public headers are installed.
+include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s; and each room has its tests in test/ROOM/. All public headers are installed, and cite no test, which only a checkout
+has: docs/guarantees.md does.
 
 The page's tables of rooms are true: each header of include/cuguest/ itself is of one room, the one that has its source
 and its test, and of a tier of that room; and no file includes another room's that its own may not.
@@ -36,6 +37,10 @@ for header in sorted((root / "include" / "cuguest").rglob("*.h")):
 listed = set(re.findall(r"'(cuguest/\S+\.h)'", (root / "include" / "meson.build").read_text()))
 there = {name for names in public.values() for name in names}
 expect(listed == there, f"include/meson.build, for installation: {sorted(listed ^ there)}")
+
+for name in sorted(there):
+    cited = re.findall(r"///.*?\b(\w+/\w+_(?:test|rows|suite|benchmark)\.\w+)", (root / "include" / name).read_text())
+    expect(not cited, f"{name} cites {', '.join(cited)}: docs/guarantees.md")
 
 page = (root / "docs" / "architecture.md").read_text()
 tiers, may = {}, {}  # of each room: the tiers, and what it may include (rooms, and headers as they are included)

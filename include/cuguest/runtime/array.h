@@ -35,8 +35,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
 /// stays null.
 /// Threads: any. Cost: none.
-/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API";
-///          test/runtime/array_test.cc.
+/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
 [[nodiscard]] CUGUEST_HIDE inline CUarray ToDriver(cudaArray_t array) noexcept {
   return reinterpret_cast<CUarray>(array);
 }
@@ -114,7 +113,6 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 ///
 /// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
 ///                           there is not), or it is a format of the ones left out
-/// Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
     const cudaChannelFormatDesc& desc) {
   const unsigned channels = impl::ChannelsOf(desc);

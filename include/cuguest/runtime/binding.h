@@ -6,8 +6,7 @@
 /// \file
 /// The namespace of the headers under runtime/. They are headers only, without a
 /// library behind them: what they call is the CUDA runtime that the including file is
-/// linked with, shared or static. They need the <cuda_runtime_api.h> of CUDA 12.0 or newer
-/// (test/headers/toolkits_test.py).
+/// linked with, shared or static. They need the <cuda_runtime_api.h> of CUDA 12.0 or newer.
 ///
 ///   #include <cuda_runtime_api.h>
 ///   #include "cuguest/runtime/binding.h"

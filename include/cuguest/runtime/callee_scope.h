@@ -45,7 +45,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          with this scope's file and line: of the stack as from a guard, kLastError for a
 ///          last error that the callee left, which is taken back.
 /// Cost:    5 driver calls, or one less where a raw handle is given; two cudaPeekAtLastError.
-/// Source:  test/runtime/callee_scope_test.cc.
 class [[nodiscard]] CalleeScope {
  public:
   /// As ContextGuard's: `context` must be alive; a ContextRef is checked.

@@ -67,7 +67,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///
 /// Threads: any. Stack, last error: not touched. No handle is needed.
 /// Cost:    one comparison on success; on failure one driver call, contention-free.
-/// Source:  test/runtime/cublas_test.cc, against the library's own names and words.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
                                                         std::string_view object = {}) {
   return internal::ToLibraryStatus(internal::Library::kCublas, code, doing, object);
@@ -173,12 +172,11 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 /// Cost:    with an idle handle and the context current, five contention-free driver calls (six
 ///          for stream 0 and CU_STREAM_PER_THREAD), one cublasSetStream and four cublasGet...: 1.6
 ///          times a push, a cublasSetStream and a pop on an H200, and the whole scope 2.2 times;
-///          with 16 threads 0.15 times (test/benchmark/library_rows.cc). A push, a pop and a query
+///          with 16 threads 0.15 times (docs/cost.md). A push, a pop and a query
 ///          more if it is not current. A thread finds the handle that it had last at once. The
 ///          first scope in a context, and the first at each depth of concurrency, makes its handle:
 ///          see CublasHandles.
 /// Needs:   what cuBLAS does.
-/// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {
  public:
   /// With the workspace that cuBLAS has for the handle.

@@ -375,10 +375,9 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 /// Cost:    with an idle plan and the context current, five contention-free driver calls, one
 ///          cufftSetStream unless the plan's last scope had the same created stream, and, if the
 ///          plan needs a work area, one cufftSetWorkArea. A thread finds the plan that it had last;
-///          cufftSetStream is what threads wait for (test/benchmark/library_rows.cc). With the
+///          cufftSetStream is what threads wait for (docs/cost.md). With the
 ///          plan's own area eleven driver calls more: the question about the capture, twice, the
 ///          wait for the last user, the event for the next, and what is current at the end.
-/// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CufftScope : public LibraryScope<CufftLibrary> {
  public:
   /// With the work area of the plan's own. `stream` must live until the scope has ended.

@@ -118,7 +118,6 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
 ///
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
-/// Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusolverDnScope : public LibraryScope<CusolverLibrary> {
  public:
   using LibraryScope::LibraryScope;

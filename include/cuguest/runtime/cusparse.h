@@ -103,7 +103,6 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
 ///
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
-/// Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusparseScope : public LibraryScope<CusparseLibrary> {
  public:
   using LibraryScope::LibraryScope;

@@ -26,8 +26,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// The number that cudaSetDevice and the like take.
 ///
 /// Threads: any. Cost: none.
-/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
-///          handles may be used interchangeably); test/runtime/device_guard_test.cc.
+/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and handles
+///          may be used interchangeably).
 [[nodiscard]] CUGUEST_HIDE constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }

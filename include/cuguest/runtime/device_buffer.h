@@ -59,7 +59,7 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 ///          the runtime fails, one that was set before is overwritten, see
 ///          LastErrorScope::Restore.
 /// Errors:  as the functions of DeviceBuffer that they stand for.
-/// Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
+/// Source:  CUDA Runtime API, cudaMalloc, cudaFree.
 
 /// `DeviceBuffer<T>::Allocate` by cudaMalloc.
 ///

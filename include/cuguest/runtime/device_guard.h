@@ -49,7 +49,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          otherwise 4; without contention, without a lock or an allocation. Where none is: those
 ///          of AcquireOn, of a ContextGuard and of releasing the reference, which take the driver's
 ///          lock.
-/// Source:  test/runtime/device_guard_test.cc.
 class [[nodiscard]] DeviceGuard {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,

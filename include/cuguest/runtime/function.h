@@ -41,8 +41,7 @@ static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
 /// stays null.
 /// Threads: any. Cost: none.
-/// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t";
-///          <driver_types.h>; test/runtime/function_test.cc.
+/// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t"; <driver_types.h>.
 [[nodiscard]] CUGUEST_HIDE constexpr CUfunction ToDriver(cudaFunction_t function) noexcept {
   return function;
 }
@@ -64,7 +63,7 @@ static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 
 /// Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
 /// (cudaLaunchKernel, cudaFuncGetAttributes, ...).
-/// Source: CUDA Runtime API, cudaLaunchKernel; test/runtime/function_test.cc.
+/// Source: CUDA Runtime API, cudaLaunchKernel.
 [[nodiscard]] CUGUEST_HIDE inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
 
 #if CUDART_VERSION >= 12090
@@ -105,7 +104,7 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 ///         kNotFound         no __global__ function of a loaded shared object
 ///         and what loading code can fail with
 /// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
-/// Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
+/// Source: CUDA Runtime API, cudaGetFuncBySymbol.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
                                                                         const ContextRef& context) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the function of a null symbol");
@@ -133,7 +132,7 @@ template <typename... Parameters>
 /// Errors: kInvalidArgument  null
 ///         kNotFound         no __global__ function of a loaded shared object
 /// Cost:   one runtime call, which looks `symbol` up under a lock.
-/// Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
+/// Source: CUDA Runtime API, cudaGetKernel.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the kernel of a null symbol");
   LastErrorScope errors;
@@ -156,7 +155,7 @@ template <typename... Parameters>
 ///         kUnimplemented    a driver below CUDA 12.0
 ///         and what loading code can fail with
 /// Cost:   a ContextGuard and one driver call.
-/// Source: CUDA Driver API, cuKernelGetFunction; cudasim/test/library_facts_test.cc.
+/// Source: CUDA Driver API, cuKernelGetFunction; docs/guarantees.md.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                                         const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");

@@ -39,7 +39,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Threads: bound to the constructing thread; destroy it there.
 /// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
 ///          Restore(); no driver call, no allocation where nothing changed.
-/// Source:  CUDA Runtime API, cudaGetLastError; cudasim/test/runtime_error_facts_test.cc.
+/// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.
 class [[nodiscard]] LastErrorScope {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(const char* file = __builtin_FILE(),

@@ -45,7 +45,6 @@ class LibraryScope;
 ///
 /// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
 /// Threads: a value; any thread.
-/// Source:  test/runtime/library_missing_test.cc.
 template <typename Library>
 class LibraryTable {
  public:
@@ -127,7 +126,6 @@ class LibraryTable {
 /// After the context: a handle whose context was destroyed or reset is given up without a call, as
 ///          PerContext does with its values, because most libraries would crash. The device memory
 ///          went with the context; the library's host memory is leaked.
-/// Source:  test/runtime/library_test.cc; test/process/library_handles_test.cc.
 template <typename Table>
 class LibraryHandles {
  public:
@@ -148,7 +146,6 @@ class LibraryHandles {
   ///
   /// Cost: of most libraries, it waits for the context, once for each handle; and for other threads
   ///       that destroy handles of the context.
-  /// Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
   CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
   /// The same for an incarnation that the caller knows to be destroyed or reset: they are given up,

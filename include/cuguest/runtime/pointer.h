@@ -23,8 +23,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked, also
 /// not the alignment for `T`: null is 0, and 0 is null.
 /// Threads: any. Cost: none.
-/// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
-///          test/runtime/conversion_test.cc.
+/// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 [[nodiscard]] CUGUEST_HIDE inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }

@@ -30,8 +30,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: 0, which
 /// is no object, stays 0.
 /// Threads: any. Cost: none.
-/// Source:  <texture_types.h>, <surface_types.h>; test/runtime/texture_test.cc samples through
-///          objects of each API what the other's copies have filled.
+/// Source:  <texture_types.h>, <surface_types.h>.
 static_assert(std::is_same_v<cudaTextureObject_t, CUtexObject>);
 static_assert(std::is_same_v<cudaSurfaceObject_t, CUsurfObject>);
 

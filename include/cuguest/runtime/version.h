@@ -13,7 +13,6 @@
 /// and leaves the stack and the runtime's last error as they are.
 ///
 /// Threads: any.
-/// Source:  test/runtime/version_test.cc.
 
 #ifndef CUGUEST_RUNTIME_VERSION_H_
 #define CUGUEST_RUNTIME_VERSION_H_

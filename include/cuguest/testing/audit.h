@@ -104,7 +104,6 @@ struct AuditFinding {
 ///          but for the contexts on the caller's stack and the active primary contexts: neither the
 ///          holders of references nor the captures in progress. A last error that the callable
 ///          leaves is found only where it is read before the callable returns.
-/// Source:  test/testing/audit_test.cc.
 ///
 /// It is in the dependency `cuguest-testing`, where that is built with Meson's option `audit`,
 /// which is enabled where cuguest is built by itself; `-Dcuguest:audit=enabled` for a subproject.
