@@ -6,6 +6,7 @@
 
 #include "cudasim/sim.h"
 #include "test/graphs.h"
+#include "test/green.h"
 
 BOOST_AUTO_TEST_SUITE(graph_node_context_facts)
 
@@ -98,6 +99,37 @@ void CheckKeepsLocalMemory(const std::function<void(ContextGuest&)>& add) {
 
 CUresult DoNothing(const SimLaunch&) { return CUDA_SUCCESS; }
 
+// Nodes of kPtx's kernel, of whose parameters `memory` is one.
+struct KernelParams {
+  KernelParams(CUfunction function, CUdeviceptr* memory) : arguments{memory, &value} {
+    node.func = function;
+    node.gridDimX = node.gridDimY = node.gridDimZ = 1;
+    node.blockDimX = node.blockDimY = node.blockDimZ = 1;
+    node.kernelParams = arguments;
+  }
+  KernelParams(const KernelParams&) = delete;
+  KernelParams& operator=(const KernelParams&) = delete;
+
+  unsigned value = 0;
+  void* arguments[2];
+  CUDA_KERNEL_NODE_PARAMS_v2 node = {};
+};
+
+CUfunction LoadIn(CUcontext context) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  SetStack({context});
+  Sim::RegisterKernel("store", DoNothing);
+  OK(RAW(cuModuleLoadData)(&module, kPtx));
+  OK(RAW(cuModuleGetFunction)(&function, module, "store"));
+  return function;
+}
+CUcontext ContextOfKernel(CUgraphNode node) {
+  CUDA_KERNEL_NODE_PARAMS_v2 told = {};
+  OK(RAW(cuGraphKernelNodeGetParams)(node, &told));
+  return told.ctx;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_fill_goes_with_its_memory) {
@@ -167,6 +199,78 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_stays_in_its_context) {
   OK(guest.CopyInstead(guest.pooled, guest.bytes, other));  // nothing changes
 }
 
+// Whether memory is of a pool is kept, of the source and of the destination; and where one is, the
+// context that is named.
+BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_keeps_its_kinds_of_memory) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUcontext other = guest.other.get();
+  const auto* const pinned = static_cast<unsigned char*>(guest.host);
+  CUdeviceptr pooled = 0;
+  OK(RAW(cuMemAllocAsync)(&pooled, 64, guest.stream));
+
+  OK(guest.Copy(guest.memory, own));
+  guest.Instantiate();
+  OK(guest.CopyInstead(guest.other_memory, pinned, own));  // the source says which context
+  IS(guest.CopyInstead(guest.pooled, pinned, own), INVALID_VALUE);
+
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  OK(guest.Copy(guest.pooled, own));
+  guest.Instantiate();
+  OK(guest.CopyInstead(pooled, guest.bytes + 1, own));
+  OK(guest.CopyInstead(pooled, pinned, own));
+  IS(guest.CopyInstead(guest.pooled, pinned, other), INVALID_VALUE);
+  IS(guest.CopyInstead(guest.memory, pinned, own), INVALID_VALUE);
+
+  const auto from_device = [](CUdeviceptr from, CUdeviceptr to) {
+    CUDA_MEMCPY3D copy = CopyOf(nullptr, to);
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = from;
+    return copy;
+  };
+  const CUDA_MEMCPY3D first = from_device(guest.pooled, guest.memory);
+  const CUDA_MEMCPY3D of_other = from_device(pooled, guest.other_memory);
+  const CUDA_MEMCPY3D unpooled = from_device(guest.memory + 32, guest.memory);
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &first, own));
+  guest.Instantiate();
+  IS(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &unpooled, own),
+     INVALID_VALUE);
+  OK(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &of_other, own));
+  OK(RAW(cuMemFreeAsync)(pooled, guest.stream));
+}
+
+// Where a green context is current, which must be of the function's.
+BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {
+  Green green;
+  ContextGuest guest;
+  const KernelParams of_primary(LoadIn(green.primary), &guest.memory);
+  const KernelParams of_own(LoadIn(guest.context.get()), &guest.memory);
+  const auto add = [&](const KernelParams& kernel, CUcontext current) {
+    SetStack({current});
+    return RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel.node);
+  };
+  const auto change = [&](const KernelParams& kernel, CUcontext current) {
+    SetStack({current});
+    return RAW(cuGraphExecKernelNodeSetParams)(guest.executable, guest.node, &kernel.node);
+  };
+  OK(add(of_primary, guest.context.get()));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.primary);
+  SetStack({green.context});
+  OK(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_primary.node));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
+  IS(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_own.node), INVALID_VALUE);
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+
+  IS(add(of_own, green.context), INVALID_VALUE);
+  OK(add(of_primary, green.context));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
+  guest.Instantiate();
+  OK(change(of_primary, green.context));
+  IS(change(of_own, green.context), INVALID_VALUE);
+  IS(change(of_primary, green.primary), INVALID_VALUE);  // it stays where it is
+}
+
 BOOST_AUTO_TEST_CASE(a_node_copies_something) {
   ContextGuest guest;
   const auto check = [&](const std::function<CUresult(const CUDA_MEMCPY3D&)>& ask) {
@@ -212,17 +316,8 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_is_instantiated_keeps_local_memory) {
   guest.Instantiate();
   BOOST_TEST(FlagsOf(own) == before);
 
-  CUmodule module = nullptr;
-  CUDA_KERNEL_NODE_PARAMS_v2 kernel = {};
-  Sim::RegisterKernel("store", DoNothing);
-  OK(RAW(cuModuleLoadData)(&module, kPtx));
-  OK(RAW(cuModuleGetFunction)(&kernel.func, module, "store"));
-  kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = 1;
-  kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
-  unsigned value = 0;
-  void* parameters[] = {&guest.memory, &value};
-  kernel.kernelParams = parameters;
-  OK(RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel));
+  const KernelParams kernel(LoadIn(own), &guest.memory);
+  OK(RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel.node));
   BOOST_TEST(FlagsOf(own) == before);
   SetStack({other});
   guest.Instantiate();

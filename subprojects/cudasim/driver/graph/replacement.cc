@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "driver/memory/memory.h"
 #include "driver/stream/event.h"
@@ -27,25 +28,42 @@ bool IsCooperative(const Work& work) {
   return is_cooperative;
 }
 
-// 0 for memory of no context.
-std::uint64_t ContextOf(CUdeviceptr address) {
+// Memory of a device: an allocation's context, or none for a pool's.
+enum class Home { kNone, kContext, kPool };
+Home HomeOf(CUdeviceptr address, std::uint64_t* context) {
   Allocation allocation;
-  return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
+  if (!Memory::Find(address, &allocation)) return Home::kNone;
+  if (allocation.incarnation.id == 0) return Home::kPool;
+  *context = allocation.incarnation.id;
+  return Home::kContext;
 }
 
-// Of the source, or else of the destination.
-std::uint64_t ContextOf(const CUDA_MEMCPY3D& copy) {
-  const std::uint64_t from = ContextOf(copy.srcDevice);
-  return from != 0 ? from : ContextOf(copy.dstDevice);
-}
+// What must stay as it is when a copy is changed.
+struct CopyHome {
+  CopyHome(const CUDA_MEMCPY3D& copy, const Incarnation& named)
+      : types(copy.srcMemoryType, copy.dstMemoryType) {
+    std::uint64_t from = named.id;
+    std::uint64_t to = named.id;
+    const Home source = HomeOf(copy.srcDevice, &from);
+    const Home destination = HomeOf(copy.dstDevice, &to);
+    pools = {source == Home::kPool, destination == Home::kPool};
+    context = source != Home::kNone ? from : to;
+  }
+  bool HasPool() const { return pools.first || pools.second; }
 
-// One between memory of no context goes with the context that is named, which is looked at where
-// something changes.
-bool IsLikeCopy(const CUDA_MEMCPY3D& old, const CUDA_MEMCPY3D& copy, bool is_same_context) {
+  std::pair<CUmemorytype, CUmemorytype> types;
+  std::pair<bool, bool> pools;
+  std::uint64_t context;  // of the source, or else of the destination, or else the one named
+};
+
+// The context that is named is looked at where something changes, and memory of a pool is copied.
+bool IsLikeCopy(const CUDA_MEMCPY3D& old, const Incarnation& old_named, const CUDA_MEMCPY3D& copy,
+                const Incarnation& named) {
   if (std::memcmp(&old, &copy, sizeof(copy)) == 0) return true;
-  const std::uint64_t context = ContextOf(copy);
-  return old.srcMemoryType == copy.srcMemoryType && old.dstMemoryType == copy.dstMemoryType &&
-         ContextOf(old) == context && (context != 0 || is_same_context);
+  const CopyHome before(old, old_named);
+  const CopyHome now(copy, named);
+  return before.types == now.types && before.pools == now.pools && before.context == now.context &&
+         (!now.HasPool() || old_named.id == named.id);
 }
 
 // Of one row, all may change; in no other context, where something changes.
@@ -70,7 +88,8 @@ CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
   bool is_like = true;
   switch (work.type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      is_like = IsLikeCopy(before.memcpy.copyParams, params.memcpy.copyParams, is_same_context);
+      is_like = IsLikeCopy(before.memcpy.copyParams, old.incarnation, params.memcpy.copyParams,
+                           work.incarnation);
       break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
       is_like = IsLikeFill(before.memset, params.memset, is_same_context);

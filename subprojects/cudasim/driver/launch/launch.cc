@@ -183,8 +183,15 @@ class Launch {
     handle_ = from.func;
     CUresult code = from.func != nullptr ? CUDA_SUCCESS : FindInContext(from.kern, from.ctx);
     if (code == CUDA_SUCCESS) code = FindFunction(handle_, &function_);
-    if (from.func != nullptr) stream_.incarnation = function_.incarnation;
-    return code;
+    return code == CUDA_SUCCESS && from.func != nullptr ? PlaceNode() : code;
+  }
+  // In the function's context; or in the green context that is current, which must be of it.
+  CUresult PlaceNode() {
+    const Incarnation current = IncarnationOf(Stack::Top());
+    const bool is_green = current.context->is_green();
+    stream_.incarnation = is_green ? current : function_.incarnation;
+    return !is_green || OwnerOf(current).id == function_.incarnation.id ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_VALUE;
   }
   CUresult CheckForNode(const CUlaunchConfig& from, void** each, void** extra) {
     attributes_.assign(from.attrs, from.attrs + from.numAttrs);
