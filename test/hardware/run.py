@@ -9,7 +9,7 @@ of); then those again that skipped a case for want of MPS, with a server of thei
 written by hand stays. A benchmark that breaks a promise is run twice more, and two of the three runs must break it.
 Of examples the report has what the driver logged. A machine without a GPU is a failure, never a pass.
 
-SCRIPT, of Python, is run beside the programs as conformance/fresh_sequences; its arguments are paths.
+SCRIPT, of Python, is run as conformance/fresh_sequences; its arguments are paths.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
 what has passed or was skipped, of the same archive on the same GPU, is not run again.
@@ -50,7 +50,8 @@ MEMORY_OF_PROGRAM = 4 << 30
 OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
-# A program of the fresh sequences has up to nine contexts, each of which may ask for a stack of 1.1 GiB.
+# A program of the fresh sequences has up to nine contexts, each of which may ask for a stack of 1.1 GiB. They fill
+# the memory, of which the simulation has enough: beside other programs their answers would differ.
 MEMORY_OF_SEQUENCE = 4 * MEMORY_OF_PROGRAM
 # Suites whose programs are to leave nothing in the driver's log of errors but what they are about.
 LOGGED = "examples"
@@ -276,7 +277,7 @@ def main():
         script, *arguments = [str(path.resolve()) for path in options.fresh]
         tests.append({"name": "fresh_sequences", "suite": "conformance", "file": script,
                       "args": [*arguments, "--jobs", str(max(1, min(cores, memory // MEMORY_OF_SEQUENCE)))],
-                      "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": True})
+                      "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": False})
     tests = [test for test in tests if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])
     start = time.monotonic()
