@@ -11,11 +11,11 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/context/acquire_call.h"
-#include "lib/context/call_status.h"
-#include "lib/context/object_text.h"
 #include "lib/core/driver_status.h"
-#include "lib/core/error_status.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/call_status.h"
+#include "lib/status/error_status.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -12,8 +12,8 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/context_source.h"
 #include "cuguest/internal/current_context.h"
-#include "lib/context/call_outcome.h"
 #include "lib/context/pointer_attributes.h"
+#include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -9,8 +9,8 @@
 
 #include "cuguest/context_ref.h"
 #include "cuguest/internal/toolkit.h"
-#include "lib/context/call_outcome.h"
 #include "lib/context/registry.h"
+#include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -8,7 +8,7 @@
 #include <cuda.h>
 
 #include "cuguest/context_ref.h"
-#include "lib/context/call_outcome.h"
+#include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/context/call_status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/primary_call.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/call_status.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

@@ -6,9 +6,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

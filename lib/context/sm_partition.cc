@@ -15,7 +15,7 @@
 #include "cuguest/internal/toolkit.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -13,7 +13,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_release.h"
-#include "lib/core/error_status.h"
+#include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -12,7 +12,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/driver_status.h"
-#include "lib/core/error_status.h"
+#include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/core/error_status.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
+#include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
 #include "lib/core/image_namespace.h"
-#include "lib/core/status_macros.h"
 #include "lib/image/include/cudaimage/nvjitlink.h"
 #include "lib/module/function_in_context.h"
 #include "lib/module/image_status.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -8,9 +8,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/core/status_macros.h"
 #include "lib/link/link.h"
 #include "lib/module/jit.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "lib/core/status_macros.h"
 #include "lib/memory/run_copy.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

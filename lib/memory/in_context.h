@@ -17,7 +17,7 @@
 #include "cuguest/internal/owned_object.h"
 #include "cuguest/status.h"
 #include "lib/context/relaxed_scope.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

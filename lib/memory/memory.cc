@@ -11,10 +11,10 @@
 #include "cuguest/driver.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/pointer_attributes.h"
-#include "lib/core/status_macros.h"
 #include "lib/memory/array_shape.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

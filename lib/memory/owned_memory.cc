@@ -17,12 +17,12 @@
 #include "cuguest/driver.h"
 #include "cuguest/memory.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/status_macros.h"
 #include "lib/memory/in_context.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

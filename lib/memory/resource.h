@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
-#include "lib/context/object_text.h"
+#include "lib/status/object_text.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -16,9 +16,9 @@
 #include "cuguest/copy.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/memory.h"
-#include "lib/core/status_macros.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/resource.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

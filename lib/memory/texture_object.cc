@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "lib/context/object_text.h"
-#include "lib/core/status_macros.h"
 #include "lib/memory/array_shape.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/resource.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

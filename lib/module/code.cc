@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
-#include "lib/core/error_status.h"
-#include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
+#include "lib/status/error_status.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "cuguest/status.h"
-#include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

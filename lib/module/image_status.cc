@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
-#include "lib/core/error_status.h"
 #include "lib/core/image_namespace.h"
 #include "lib/image/include/cudaimage/kernel_names.h"
 #include "lib/module/function_in_context.h"
+#include "lib/status/error_status.h"
+#include "lib/status/object_text.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

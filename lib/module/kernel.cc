@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/core/status_macros.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

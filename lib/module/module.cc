@@ -7,11 +7,11 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/context/relaxed_scope.h"
-#include "lib/core/error_status.h"
-#include "lib/core/status_macros.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
+#include "lib/status/error_status.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

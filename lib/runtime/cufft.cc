@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/capture.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -14,10 +14,10 @@
 #include "cuguest/internal/stream_kind.h"
 #include "cuguest/memory.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -11,8 +11,8 @@
 #include "cuguest/status.h"
 #include "lib/core/code_table.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/error_status.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/error_status.h"
+#include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

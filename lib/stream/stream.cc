@@ -10,10 +10,10 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/status_macros.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
 #include "lib/stream/stream_use.h"
 

@@ -16,7 +16,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver_table.h"
 #include "cuguest/incident_listener.h"
-#include "lib/context/call_outcome.h"
+#include "lib/status/call_outcome.h"
 #include "test/context/guard_kinds.h"
 #include "test/fuzz/input.h"
 

@@ -17,7 +17,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
-ROOMS = {"capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stream", "testing"}
+ROOMS = {"capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "status", "stream", "testing"}
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 
 failures = []
@@ -46,8 +46,9 @@ page = (root / "docs" / "architecture.md").read_text()
 tiers, may = {}, {}  # of each room: the tiers, and what it may include (rooms, and headers as they are included)
 for numbers, room, cell in re.findall(r"^\| ([\d, ]+) \| `lib/(\w+)/` \|[^|]*\| ([^|]*) \|$", page, re.M):
     tiers[room] = numbers.split(", ")
-    named = set(may) if cell == "all of the above" else ROOMS & set(re.findall(r"\w+", cell))
-    may[room] = {room} | named | {f"cuguest/{name}" for name in re.findall(r"`([\w.]+)`", cell)}
+    named = set(may) if cell == "all of the above" else ROOMS & set(re.findall(r"\w+", re.sub("`.*?`", "", cell)))
+    headers = re.findall(r"`([\w./]+)`", cell)
+    may[room] = {room} | named | {name if name.startswith("lib/") else f"cuguest/{name}" for name in headers}
 expect(set(may) == ROOMS, f"docs/architecture.md, what a room may include: {sorted(set(may) ^ ROOMS)}")
 home = {}  # as it is included: the room
 for room, cell in re.findall(r"^\| `lib/(\w+)/` \| (`[^|]*) \|$", page, re.M):

@@ -3,8 +3,8 @@
 """tiers_test.py SOURCE_ROOT
 
 Every file includes only its own tier or a lower one. A header's tier is in its
-banner. A file under lib/ has the tier of the header it mirrors; one that mirrors
-none has the highest tier of its directory.
+banner. A file under lib/ has the tier of the header it mirrors, which is public or
+beside it; one that mirrors none has the highest tier of its directory.
 """
 
 import pathlib
@@ -36,7 +36,8 @@ library = sorted(p for p in (root / "lib").rglob("*") if p.suffix in (".cc", ".h
 
 
 def mirrored(path):
-    return tiers.get(f"cuguest/{path.stem}.h")
+    beside = path.with_suffix(".h")
+    return tiers.get(f"cuguest/{path.stem}.h", banner_tier(beside) if beside.exists() else None)
 
 
 for path in library:

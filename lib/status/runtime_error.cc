@@ -10,8 +10,8 @@
 #include "cuguest/status.h"
 #include "lib/core/code_table.h"
 #include "lib/core/error_rows.h"
-#include "lib/core/error_status.h"
 #include "lib/core/string_pool.h"
+#include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

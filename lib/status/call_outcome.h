@@ -3,8 +3,8 @@
 // What an operation of several driver calls comes to, by CUresult: the core's own form of an
 // absl::Status, which call_status.h makes of it.                                       tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_CALL_OUTCOME_H_
-#define CUGUEST_LIB_CONTEXT_CALL_OUTCOME_H_
+#ifndef CUGUEST_LIB_STATUS_CALL_OUTCOME_H_
+#define CUGUEST_LIB_STATUS_CALL_OUTCOME_H_
 
 #include <cuda.h>
 
@@ -75,4 +75,4 @@ inline CallOutcome GetInitializedDriver(const DriverTable** driver) noexcept {
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_CALL_OUTCOME_H_
+#endif  // CUGUEST_LIB_STATUS_CALL_OUTCOME_H_

@@ -2,8 +2,8 @@
 //
 // Returns on an error of the driver; status.h has the other macros.                    tier: 0
 
-#ifndef CUGUEST_LIB_CORE_STATUS_MACROS_H_
-#define CUGUEST_LIB_CORE_STATUS_MACROS_H_
+#ifndef CUGUEST_LIB_STATUS_STATUS_MACROS_H_
+#define CUGUEST_LIB_STATUS_STATUS_MACROS_H_
 
 #include <cuda.h>
 
@@ -18,4 +18,4 @@
     }                                                                         \
   } while (false)
 
-#endif  // CUGUEST_LIB_CORE_STATUS_MACROS_H_
+#endif  // CUGUEST_LIB_STATUS_STATUS_MACROS_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/call_status.h"
+#include "lib/status/call_status.h"
 
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/object_text.h"
 #include "lib/core/driver_status.h"
+#include "lib/status/object_text.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -8,7 +8,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "lib/core/error_row.h"
-#include "lib/core/error_status.h"
+#include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

@@ -2,8 +2,8 @@
 //
 // How a status of this library is put together and read again.  tier: 0
 
-#ifndef CUGUEST_LIB_CORE_ERROR_STATUS_H_
-#define CUGUEST_LIB_CORE_ERROR_STATUS_H_
+#ifndef CUGUEST_LIB_STATUS_ERROR_STATUS_H_
+#define CUGUEST_LIB_STATUS_ERROR_STATUS_H_
 
 #include <cuda.h>
 
@@ -36,4 +36,4 @@ std::optional<int> NumberOf(const char* payload, const absl::Status& status);
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CORE_ERROR_STATUS_H_
+#endif  // CUGUEST_LIB_STATUS_ERROR_STATUS_H_

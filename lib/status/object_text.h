@@ -2,8 +2,8 @@
 //
 // How statuses name objects.                                                           tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_
-#define CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_
+#ifndef CUGUEST_LIB_STATUS_OBJECT_TEXT_H_
+#define CUGUEST_LIB_STATUS_OBJECT_TEXT_H_
 
 #include <cuda.h>
 
@@ -37,4 +37,4 @@ inline std::string PointerText(CUdeviceptr pointer) {
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_
+#endif  // CUGUEST_LIB_STATUS_OBJECT_TEXT_H_

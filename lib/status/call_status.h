@@ -2,13 +2,13 @@
 //
 // Statuses of what the core's operations come to.                                      tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_CALL_STATUS_H_
-#define CUGUEST_LIB_CONTEXT_CALL_STATUS_H_
+#ifndef CUGUEST_LIB_STATUS_CALL_STATUS_H_
+#define CUGUEST_LIB_STATUS_CALL_STATUS_H_
 
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "lib/context/call_outcome.h"
+#include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -18,4 +18,4 @@ absl::Status CallStatus(const CallOutcome& outcome, std::string_view object = {}
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_CALL_STATUS_H_
+#endif  // CUGUEST_LIB_STATUS_CALL_STATUS_H_
