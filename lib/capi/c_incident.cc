@@ -4,7 +4,7 @@
 #include "cuguest/incident.h"
 #include "cuguest/incident_listener.h"
 #include "lib/capi/c_storage.h"
-#include "lib/context/stack_repair.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "lib/context/primary_call.h"
-#include "lib/context/thread_stack.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

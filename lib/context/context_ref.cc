@@ -2,8 +2,8 @@
 
 #include "cuguest/context_ref.h"
 
-#include "lib/context/thread_stack.h"
 #include "lib/core/driver_access.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

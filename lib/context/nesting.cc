@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "lib/context/records.h"
-#include "lib/context/stack_repair.h"
 #include "lib/core/driver_access.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

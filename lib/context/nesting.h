@@ -11,7 +11,7 @@
 
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
-#include "lib/context/stack_repair.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

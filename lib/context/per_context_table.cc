@@ -86,9 +86,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/internal/primary.h"
 #include "cuguest/status.h"
-#include "lib/context/thread_stack.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/stack/thread_stack.h"
 #include "lib/status/object_text.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include "lib/context/primary_call.h"
 
-#include "lib/context/thread_stack.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

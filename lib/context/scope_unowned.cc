@@ -6,8 +6,8 @@
 
 #include "lib/context/nesting.h"
 #include "lib/context/records.h"
-#include "lib/context/stack_repair.h"
 #include "lib/core/driver_access.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -93,8 +93,8 @@ with tempfile.TemporaryDirectory() as name:
     link = [*COMMAND, "-shared", "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
     # What a guard needs.
     wanted = [root / "lib" / path for path in (
-        "context/incident.cc", "context/nesting.cc", "context/records.cc", "context/scope.cc",
-        "context/scope_exact.cc", "context/stack_repair.cc", "context/thread_stack.cc", "core/concurrency.cc",
+        "stack/incident.cc", "context/nesting.cc", "context/records.cc", "context/scope.cc",
+        "context/scope_exact.cc", "stack/stack_repair.cc", "stack/thread_stack.cc", "core/concurrency.cc",
         "core/driver_access.cc")]
     check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout

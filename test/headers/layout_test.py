@@ -17,7 +17,10 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
-ROOMS = {"capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "status", "stream", "testing"}
+ROOMS = {
+    "capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stack", "status",
+    "stream", "testing",
+}
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 
 failures = []

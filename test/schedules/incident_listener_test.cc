@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/context/incident_listener.cc. A program is a word for each of its threads,
+// The schedules of lib/stack/incident_listener.cc. A program is a word for each of its threads,
 // whose letters are operations:
 //
 //   I     reports an incident
@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/context/stack_repair.h"
+#include "lib/stack/stack_repair.h"
 #include "test/schedules/cases.h"
 #include "test/schedules/concurrency.h"
 

@@ -17,7 +17,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Whether `context`, which is current and alive, is its device's primary context. See
-// Note [Which context is primary] in lib/context/thread_stack.h.
+// Note [Which context is primary] in lib/stack/thread_stack.h.
 CUGUEST_API CUresult AskIfPrimary(const ContextRef& context, bool* is_primary) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/thread_stack.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

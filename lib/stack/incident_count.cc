@@ -2,7 +2,7 @@
 
 #include "cuguest/incident.h"
 
-#include "lib/context/stack_repair.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <new>
 
-#include "lib/context/stack_repair.h"
 #include "lib/core/concurrency.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

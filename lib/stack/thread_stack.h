@@ -7,8 +7,8 @@
 // is, and whether it is dead, is asked while it is still on the stack, where the driver keeps
 // its memory.
 
-#ifndef CUGUEST_LIB_CONTEXT_THREAD_STACK_H_
-#define CUGUEST_LIB_CONTEXT_THREAD_STACK_H_
+#ifndef CUGUEST_LIB_STACK_THREAD_STACK_H_
+#define CUGUEST_LIB_STACK_THREAD_STACK_H_
 
 #include <algorithm>
 
@@ -129,4 +129,4 @@ CUresult PutBack(const Taken& taken);
 }  // namespace stack
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_THREAD_STACK_H_
+#endif  // CUGUEST_LIB_STACK_THREAD_STACK_H_

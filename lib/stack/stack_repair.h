@@ -4,8 +4,8 @@
 // half of context_guard.h, and the code behind its Notes [How a guard restores] and [What is
 // inferred].
 
-#ifndef CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
-#define CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
+#ifndef CUGUEST_LIB_STACK_STACK_REPAIR_H_
+#define CUGUEST_LIB_STACK_STACK_REPAIR_H_
 
 #include <atomic>
 
@@ -13,7 +13,7 @@
 #include "cuguest/incident_listener.h"
 #include "cuguest/internal/concurrency.h"
 #include "cuguest/location.h"
-#include "lib/context/thread_stack.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -67,4 +67,4 @@ void AwaitListener(const IncidentListener* listener) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
+#endif  // CUGUEST_LIB_STACK_STACK_REPAIR_H_

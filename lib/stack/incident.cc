@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "cuguest/internal/report.h"
-#include "lib/context/stack_repair.h"
 #include "lib/core/driver_access.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
