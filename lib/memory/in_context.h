@@ -16,7 +16,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/owned_object.h"
 #include "cuguest/status.h"
-#include "lib/context/relaxed_scope.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -12,9 +12,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 

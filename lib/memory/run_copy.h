@@ -16,7 +16,7 @@
 #include "cuguest/copy.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/relaxed_scope.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 

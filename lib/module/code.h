@@ -43,7 +43,7 @@
 #include "cuguest/module.h"
 #include "cuguest/param_layout.h"
 #include "cuguest/per_context.h"
-#include "lib/context/relaxed_scope.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/module/function_in_context.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

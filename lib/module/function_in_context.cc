@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/relaxed_scope.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

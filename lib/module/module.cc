@@ -6,7 +6,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/relaxed_scope.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"

@@ -9,8 +9,8 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/internal/concurrency.h"
-#include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/relaxed_scope.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

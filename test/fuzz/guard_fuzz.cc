@@ -17,8 +17,8 @@
 #include "cuguest/driver_table.h"
 #include "cuguest/incident_listener.h"
 #include "lib/status/call_outcome.h"
-#include "test/context/guard_kinds.h"
 #include "test/fuzz/input.h"
+#include "test/guard/guard_kinds.h"
 
 namespace {
 

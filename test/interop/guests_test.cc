@@ -20,7 +20,7 @@
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/test.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 

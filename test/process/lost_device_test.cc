@@ -16,7 +16,7 @@
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/fault.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/scenario.h"
 
 namespace {

@@ -38,7 +38,7 @@
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
 #include "cuguest/thread_residency.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 

@@ -18,7 +18,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/thread_residency.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/context/records.cc: how a scope tells the thread that it belongs to that it
+// The schedules of lib/guard/records.cc: how a scope tells the thread that it belongs to that it
 // was ended on another one, and how ThreadResidency and others know the thread that they are bound
 // to. A program is a word for each of its threads, whose letters are operations:
 //
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cuguest/internal/this_thread.h"
-#include "lib/context/records.h"
+#include "lib/guard/records.h"
 #include "test/schedules/cases.h"
 #include "test/schedules/concurrency.h"
 

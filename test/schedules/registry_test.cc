@@ -127,7 +127,7 @@ ContextRef ModelDriver::Make(MadeBy made_by) {
 
 }  // namespace
 
-// The driver's answer, in place of lib/context/context_ref.cc.
+// The driver's answer, in place of lib/guard/context_ref.cc.
 ContextRef ContextRef::Borrow(CUcontext context) noexcept {
   ContextRef ref;
   ref.context_ = context;

@@ -15,7 +15,7 @@
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/thread_residency.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
 

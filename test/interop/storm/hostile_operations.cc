@@ -8,7 +8,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/runtime/callee_scope.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
 

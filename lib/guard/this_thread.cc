@@ -2,8 +2,8 @@
 
 #include "cuguest/internal/this_thread.h"
 
-#include "lib/context/records.h"
 #include "lib/core/concurrency.h"
+#include "lib/guard/records.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/nesting.h"
+#include "lib/guard/nesting.h"
 
 #include "lib/core/driver_access.h"
 

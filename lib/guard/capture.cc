@@ -3,9 +3,9 @@
 #include "cuguest/capture.h"
 
 #include "cuguest/internal/stream_kind.h"
-#include "lib/context/nesting.h"
-#include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/nesting.h"
+#include "lib/guard/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

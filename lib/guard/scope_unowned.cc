@@ -4,9 +4,9 @@
 
 #include "cuguest/internal/scope.h"
 
-#include "lib/context/nesting.h"
-#include "lib/context/records.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/nesting.h"
+#include "lib/guard/records.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Empty guards, and guards that move: Note [Moving to another context] of docs/notes.md. What a
-// move finds of a callee's is in test/context/repair_table_test.cc.
+// move finds of a callee's is in test/guard/repair_table_test.cc.
 
 #include <memory>
 #include <optional>

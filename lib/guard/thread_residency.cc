@@ -2,7 +2,7 @@
 
 #include "cuguest/thread_residency.h"
 
-#include "lib/context/nesting.h"
+#include "lib/guard/nesting.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

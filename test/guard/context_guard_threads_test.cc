@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(context_guard_threads)

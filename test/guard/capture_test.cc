@@ -21,7 +21,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "cuguest/thread_residency.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 

@@ -19,7 +19,7 @@
 #include "cudasim/sim.h"
 #include "cuguest/incident.h"
 #include "cuguest/location.h"
-#include "test/context/scope_cases.h"
+#include "test/guard/scope_cases.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(repair_table)

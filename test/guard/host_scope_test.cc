@@ -10,7 +10,7 @@
 #include "cuguest/location.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/status.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(host_scope)

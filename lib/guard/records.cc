@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/records.h"
+#include "lib/guard/records.h"
 
 #include <cstdlib>
 #include <new>

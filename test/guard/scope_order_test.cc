@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "cuguest/location.h"
-#include "test/context/scope_cases.h"
+#include "test/guard/scope_cases.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 

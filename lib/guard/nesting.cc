@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/nesting.h"
+#include "lib/guard/nesting.h"
 
 #include <cstdlib>
 
-#include "lib/context/records.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/records.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

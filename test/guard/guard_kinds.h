@@ -3,8 +3,8 @@
 // What is true of every guard of a context, run once for each: one that elides, one that always
 // pushes, and ExactGuard.
 
-#ifndef CUGUEST_TEST_CONTEXT_GUARD_KINDS_H_
-#define CUGUEST_TEST_CONTEXT_GUARD_KINDS_H_
+#ifndef CUGUEST_TEST_GUARD_GUARD_KINDS_H_
+#define CUGUEST_TEST_GUARD_GUARD_KINDS_H_
 
 #include <cuda.h>
 
@@ -65,4 +65,4 @@ inline cuguest::HostScope HostOf(const cuguest::ExactGuard&) { return cuguest::H
 
 }  // namespace guard_kinds
 
-#endif  // CUGUEST_TEST_CONTEXT_GUARD_KINDS_H_
+#endif  // CUGUEST_TEST_GUARD_GUARD_KINDS_H_

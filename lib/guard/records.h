@@ -3,8 +3,8 @@
 // The calling thread's records (cuguest/internal/this_thread.h, Note [Records]): where they are,
 // and how another thread says that it has ended a scope of this one. Makes no driver call. tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_RECORDS_H_
-#define CUGUEST_LIB_CONTEXT_RECORDS_H_
+#ifndef CUGUEST_LIB_GUARD_RECORDS_H_
+#define CUGUEST_LIB_GUARD_RECORDS_H_
 
 #include <cuda.h>
 
@@ -72,4 +72,4 @@ void ReadMail() noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_RECORDS_H_
+#endif  // CUGUEST_LIB_GUARD_RECORDS_H_

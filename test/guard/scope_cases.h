@@ -3,8 +3,8 @@
 // What repair_table_test.cc and scope_order_test.cc share: one interface to every scope of
 // the library, of C++ and of C, and contexts that are known by a letter.
 
-#ifndef CUGUEST_TEST_CONTEXT_SCOPE_CASES_H_
-#define CUGUEST_TEST_CONTEXT_SCOPE_CASES_H_
+#ifndef CUGUEST_TEST_GUARD_SCOPE_CASES_H_
+#define CUGUEST_TEST_GUARD_SCOPE_CASES_H_
 
 #include <cuda.h>
 
@@ -403,4 +403,4 @@ inline void RequireNone(const char* what, long walked, long at_least, const Wron
 
 }  // namespace scope_cases
 
-#endif  // CUGUEST_TEST_CONTEXT_SCOPE_CASES_H_
+#endif  // CUGUEST_TEST_GUARD_SCOPE_CASES_H_

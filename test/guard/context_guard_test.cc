@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the repair table does not cover: entry, refusal, nesting, Reassert, Restore, and
-// the refs. test/context/repair_table_test.cc has the faults.
+// the refs. test/guard/repair_table_test.cc has the faults.
 
 #include "cuguest/context_guard.h"
 
@@ -17,7 +17,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 

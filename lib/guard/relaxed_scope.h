@@ -2,8 +2,8 @@
 //
 // What captures forbid: a CaptureModeGuard for it, and whether a call may be made.     tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_
-#define CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_
+#ifndef CUGUEST_LIB_GUARD_RELAXED_SCOPE_H_
+#define CUGUEST_LIB_GUARD_RELAXED_SCOPE_H_
 
 #include "cuguest/capture.h"
 
@@ -30,4 +30,4 @@ class RelaxedScope {
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_
+#endif  // CUGUEST_LIB_GUARD_RELAXED_SCOPE_H_

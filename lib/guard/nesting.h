@@ -4,8 +4,8 @@
 // moved, with the driver resolved; and what the scopes that hold records have beside
 // cuguest/internal/scope.h.                                                               tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_NESTING_H_
-#define CUGUEST_LIB_CONTEXT_NESTING_H_
+#ifndef CUGUEST_LIB_GUARD_NESTING_H_
+#define CUGUEST_LIB_GUARD_NESTING_H_
 
 #include <cuda.h>
 
@@ -94,4 +94,4 @@ const char* Advice(CUresult code) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_NESTING_H_
+#endif  // CUGUEST_LIB_GUARD_NESTING_H_

@@ -19,7 +19,7 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
-#include "test/context/guard_kinds.h"
+#include "test/guard/guard_kinds.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())

@@ -4,8 +4,8 @@
 
 #include "cuguest/internal/scope.h"
 
-#include "lib/context/nesting.h"
-#include "lib/context/records.h"
+#include "lib/guard/nesting.h"
+#include "lib/guard/records.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
