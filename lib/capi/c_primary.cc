@@ -2,7 +2,7 @@
 
 #include "cuguest/c.h"
 #include "lib/capi/c_storage.h"
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -4,7 +4,7 @@
 
 #include "cuguest/c.h"
 #include "lib/capi/c_storage.h"
-#include "lib/context/attach_call.h"
+#include "lib/share/attach_call.h"
 
 namespace c = cuguest::internal;
 

@@ -16,7 +16,7 @@
 
 #include "cuguest/c.h"
 #include "cuguest/internal/incarnation.h"
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

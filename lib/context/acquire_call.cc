@@ -4,7 +4,7 @@
 
 #include "cuguest/context_source.h"
 #include "cuguest/internal/stream_kind.h"
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

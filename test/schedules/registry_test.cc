@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/context/registry.cc. A program is a word for each of its threads, whose
+// The schedules of lib/share/registry.cc. A program is a word for each of its threads, whose
 // letters are operations as SharedContext calls them:
 //
 //   L     gives back the reference that the thread begins with, to S
@@ -16,7 +16,7 @@
 // context without having retained it; and to leave a context that was made for sharing alive when
 // nobody holds it.
 
-#include "lib/context/registry.h"
+#include "lib/share/registry.h"
 
 #include <array>
 #include <string>
@@ -138,7 +138,7 @@ ContextRef ContextRef::Borrow(CUcontext context) noexcept {
 
 namespace internal {
 
-// In place of lib/context/shared_context.cc.
+// In place of lib/share/shared_context.cc.
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
   return g_driver->Destroy(context, id);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 
 #include "lib/stack/thread_stack.h"
 

@@ -2,14 +2,14 @@
 //
 // Shared contexts by CUresult, beneath shared_context.h.                               tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_
-#define CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_
+#ifndef CUGUEST_LIB_SHARE_ATTACH_CALL_H_
+#define CUGUEST_LIB_SHARE_ATTACH_CALL_H_
 
 #include <cuda.h>
 
 #include "cuguest/context_ref.h"
 #include "cuguest/internal/toolkit.h"
-#include "lib/context/registry.h"
+#include "lib/share/registry.h"
 #include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -47,4 +47,4 @@ CallOutcome Detach(Attachment* attachment) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_
+#endif  // CUGUEST_LIB_SHARE_ATTACH_CALL_H_

@@ -2,13 +2,13 @@
 //
 // The protocol: see Note [Slots are never freed] and Note [Stripes of a slot].
 
-#include "lib/context/registry.h"
+#include "lib/share/registry.h"
 
 #include <cstdlib>
 #include <mutex>
 #include <new>
 
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
-#include "lib/context/primary_call.h"
+#include "lib/share/primary_call.h"
 #include "lib/status/call_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"

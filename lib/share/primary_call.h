@@ -2,8 +2,8 @@
 //
 // References to primary contexts by CUresult, beneath primary_context.h.               tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_
-#define CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_
+#ifndef CUGUEST_LIB_SHARE_PRIMARY_CALL_H_
+#define CUGUEST_LIB_SHARE_PRIMARY_CALL_H_
 
 #include <cuda.h>
 
@@ -31,4 +31,4 @@ inline bool IsStillHeld(CUresult code) noexcept { return code == CUDA_ERROR_NOT_
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_
+#endif  // CUGUEST_LIB_SHARE_PRIMARY_CALL_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What this build does with words that a later layout may write into the registry; see Note [The
-// layout is an ABI] in lib/context/registry.h. Copies of several layouts in one process are in
+// layout is an ABI] in lib/share/registry.h. Copies of several layouts in one process are in
 // test/process/other_releases_test.cc.
 
-#include "lib/context/registry.h"
+#include "lib/share/registry.h"
 
 #include "cuguest/driver.h"
 #include "cuguest/shared_context.h"

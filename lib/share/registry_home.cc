@@ -2,7 +2,7 @@
 //
 // Which registry is the process's: see Note [One registry per process].
 
-#include "lib/context/registry.h"
+#include "lib/share/registry.h"
 
 #include <dlfcn.h>
 #include <limits.h>

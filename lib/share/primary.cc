@@ -4,8 +4,8 @@
 
 #include "cuguest/internal/primary.h"
 
-#include "lib/context/registry.h"
 #include "lib/core/driver_access.h"
+#include "lib/share/registry.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -97,8 +97,8 @@
 // gathered stays so until it is opened anew. Step 1 is one exchange, because a thread that
 // finds its stripe closed may still read the root as it was before step 1.
 
-#ifndef CUGUEST_LIB_CONTEXT_REGISTRY_H_
-#define CUGUEST_LIB_CONTEXT_REGISTRY_H_
+#ifndef CUGUEST_LIB_SHARE_REGISTRY_H_
+#define CUGUEST_LIB_SHARE_REGISTRY_H_
 
 #include <cstdint>
 
@@ -276,4 +276,4 @@ EmbeddedCopy ThisCopy();
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_REGISTRY_H_
+#endif  // CUGUEST_LIB_SHARE_REGISTRY_H_
