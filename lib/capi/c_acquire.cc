@@ -2,8 +2,8 @@
 
 #include "cuguest/c.h"
 #include "cuguest/internal/stream_kind.h"
+#include "lib/acquire/acquire_call.h"
 #include "lib/capi/c_storage.h"
-#include "lib/context/acquire_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

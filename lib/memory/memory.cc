@@ -11,7 +11,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/status.h"
-#include "lib/context/pointer_attributes.h"
+#include "lib/acquire/pointer_attributes.h"
 #include "lib/memory/array_shape.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "lib/context/acquire_call.h"
+#include "lib/acquire/acquire_call.h"
 
 #include "cuguest/context_source.h"
 #include "cuguest/internal/stream_kind.h"

@@ -2,8 +2,8 @@
 //
 // Which context to work in, by CUresult, beneath acquire.h.                            tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_ACQUIRE_CALL_H_
-#define CUGUEST_LIB_CONTEXT_ACQUIRE_CALL_H_
+#ifndef CUGUEST_LIB_ACQUIRE_ACQUIRE_CALL_H_
+#define CUGUEST_LIB_ACQUIRE_ACQUIRE_CALL_H_
 
 #include <cuda.h>
 
@@ -12,7 +12,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/context_source.h"
 #include "cuguest/internal/current_context.h"
-#include "lib/context/pointer_attributes.h"
+#include "lib/acquire/pointer_attributes.h"
 #include "lib/status/call_outcome.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -62,4 +62,4 @@ CUresult Release(Acquired* acquired) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_ACQUIRE_CALL_H_
+#endif  // CUGUEST_LIB_ACQUIRE_ACQUIRE_CALL_H_

@@ -2,8 +2,8 @@
 //
 // What the driver tells of an address, all at once.                                    tier: 2
 
-#ifndef CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
-#define CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
+#ifndef CUGUEST_LIB_ACQUIRE_POINTER_ATTRIBUTES_H_
+#define CUGUEST_LIB_ACQUIRE_POINTER_ATTRIBUTES_H_
 
 #include <cuda.h>
 
@@ -79,4 +79,4 @@ inline CUresult ReadAttributes(const DriverTable& driver, CUdeviceptr pointer,
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
+#endif  // CUGUEST_LIB_ACQUIRE_POINTER_ATTRIBUTES_H_

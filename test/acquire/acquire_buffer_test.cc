@@ -7,7 +7,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/pinned_buffer.h"
-#include "test/context/acquired.h"
+#include "test/acquire/acquired.h"
 #include "test/memory/memories.h"
 
 BOOST_AUTO_TEST_SUITE(acquire_buffer)

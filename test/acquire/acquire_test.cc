@@ -16,7 +16,7 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/status.h"
-#include "test/context/acquired.h"
+#include "test/acquire/acquired.h"
 #include "test/memory/memories.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"

@@ -2,8 +2,8 @@
 //
 // What acquiring answers.
 
-#ifndef CUGUEST_TEST_CONTEXT_ACQUIRED_H_
-#define CUGUEST_TEST_CONTEXT_ACQUIRED_H_
+#ifndef CUGUEST_TEST_ACQUIRE_ACQUIRED_H_
+#define CUGUEST_TEST_ACQUIRE_ACQUIRED_H_
 
 #include <cuda.h>
 
@@ -35,4 +35,4 @@ inline std::string Complaint(const Result& result, CUcontext context, Source sou
     BOOST_TEST(said.empty(), #result << ": " << said);                         \
   } while (false)
 
-#endif  // CUGUEST_TEST_CONTEXT_ACQUIRED_H_
+#endif  // CUGUEST_TEST_ACQUIRE_ACQUIRED_H_

@@ -10,7 +10,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/context/acquire_call.h"
+#include "lib/acquire/acquire_call.h"
 #include "lib/core/driver_status.h"
 #include "lib/status/call_status.h"
 #include "lib/status/error_status.h"
