@@ -18,7 +18,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
 ROOMS = {
-    "acquire", "capi", "context", "core", "graph", "guard", "launch", "link", "memory", "module", "runtime",
+    "acquire", "cache", "capi", "core", "graph", "guard", "launch", "link", "memory", "module", "runtime",
     "share", "stack", "status", "stream", "testing",
 }
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers

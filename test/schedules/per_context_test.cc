@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/context/per_context_table.cc. A program is a word for each of its threads,
+// The schedules of lib/cache/per_context_table.cc. A program is a word for each of its threads,
 // whose letters are operations on one cache:
 //
 //   A a   pins the value of context A, making it if there is none; releases it

@@ -6,7 +6,7 @@
 //
 // Not for embedders. What PerContext<T> (per_context.h) is for every T: the table of
 // contexts and their values, whose type it knows by size, alignment and two functions.
-// lib/context/per_context_table.cc says how it works.
+// lib/cache/per_context_table.cc says how it works.
 
 #ifndef CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
 #define CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_

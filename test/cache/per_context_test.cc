@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "test/context/per_context.h"
+#include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context)
 

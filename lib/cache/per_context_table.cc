@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// The table beneath PerContext.                                                        tier: 2
+//
 // Note [Pins and ends]
 // ~~~~~~~~~~~~~~~~~~~~
 // Entries are never freed while the table lives, and the list of them only grows, so any

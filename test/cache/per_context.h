@@ -3,8 +3,8 @@
 // What the per_context*_test.cc share: a value that owns something in its context and says
 // what became of it.
 
-#ifndef CUGUEST_TEST_CONTEXT_PER_CONTEXT_H_
-#define CUGUEST_TEST_CONTEXT_PER_CONTEXT_H_
+#ifndef CUGUEST_TEST_CACHE_PER_CONTEXT_H_
+#define CUGUEST_TEST_CACHE_PER_CONTEXT_H_
 
 #include <atomic>
 #include <memory>
@@ -123,4 +123,4 @@ inline bool ReuseHandle(CUcontext handle, std::vector<OwnContext>* contexts) {
 
 }  // namespace per_context_test
 
-#endif  // CUGUEST_TEST_CONTEXT_PER_CONTEXT_H_
+#endif  // CUGUEST_TEST_CACHE_PER_CONTEXT_H_

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/context/per_context.h"
+#include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context_ending)
 
