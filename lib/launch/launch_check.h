@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/launch.h"
 #include "cuguest/param_layout.h"
-#include "lib/module/code.h"
+#include "lib/code/code.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

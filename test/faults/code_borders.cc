@@ -19,8 +19,8 @@
 #include "cuguest/occupancy.h"
 #include "cuguest/surface_object.h"
 #include "cuguest/texture_object.h"
+#include "test/code/code.h"
 #include "test/faults/cc_parameters.h"
-#include "test/module/code.h"
 
 namespace cuguest_faults {
 namespace {

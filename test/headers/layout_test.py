@@ -18,8 +18,8 @@ import sys
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
 ROOMS = {
-    "acquire", "cache", "capi", "core", "graph", "guard", "launch", "link", "memory", "module", "runtime",
-    "share", "stack", "status", "stream", "testing",
+    "acquire", "cache", "capi", "code", "core", "graph", "guard", "launch", "memory", "runtime", "share",
+    "stack", "status", "stream", "testing",
 }
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 

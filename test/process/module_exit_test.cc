@@ -10,8 +10,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
-#include "lib/module/code.h"
-#include "test/module/code.h"
+#include "lib/code/code.h"
+#include "test/code/code.h"
 #include "test/support/scenario.h"
 
 namespace {

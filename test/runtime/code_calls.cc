@@ -11,7 +11,7 @@
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
 #include "cuguest/occupancy.h"
-#include "test/module/code.h"
+#include "test/code/code.h"
 #include "test/runtime/calls.h"
 
 namespace cuguest_runtime_test {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "cuguest/linker.h"
-#include "test/link/links.h"
+#include "test/code/links.h"
 #include "test/runtime/calls.h"
 #include "test/runtime/library_calls.h"
 #include "test/support/held_locks.h"
