@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """references_test.py SOURCE_ROOT
 
-What README.md, docs/, the sources and the build refer to exists: files of the repository in
+What README.md, docs/, those of the rooms, the sources and the build refer to exists: files of the repository in
 backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts and
 docs/adoption in its program, and one test case in each cell of the table of conversions.
 """
@@ -14,7 +14,8 @@ import sys
 root = pathlib.Path(sys.argv[1])
 # Each page of these belongs to a program of the same name, in the folder of examples/ of the same name.
 with_program = {folder: sorted((root / "docs" / folder).glob("*.md")) for folder in ("facts", "adoption")}
-pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), [])]
+rooms = sorted(page for page in (root / "lib").glob("*/README.md") if not page.parent.is_symlink())
+pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), []), *rooms]
 failures = []
 checked = 0
 

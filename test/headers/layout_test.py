@@ -4,8 +4,9 @@
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
-include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s; and each room has its tests in test/ROOM/. All public headers are installed, and cite no test, which only a checkout
-has: docs/guarantees.md does.
+include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s. Each room has its tests in test/ROOM/, at most
+16 sources, and a README.md of at most 40 lines, which says what docs/architecture.md says of what it may include. All
+public headers are installed, and cite no test, which only a checkout has: docs/guarantees.md does.
 
 The page's tables of rooms are true: each header of include/cuguest/ itself is of one room, the one that has its source
 and its test, and of a tier of that room; and no file includes another room's that its own may not.
@@ -21,6 +22,7 @@ ROOMS = {
     "acquire", "cache", "capi", "code", "core", "graph", "guard", "launch", "memory", "runtime", "share",
     "stack", "status", "stream", "testing",
 }
+ALL_BELOW = {"runtime"}  # may include each of the rooms above it in the table
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 
 failures = []
@@ -83,6 +85,14 @@ sources = 0
 places = {}
 for room in sorted(ROOMS & folders):
     expect((root / "test" / room).is_dir(), f"test/{room}/ is missing")
+    expect(len(list((lib / room).glob("*.cc"))) <= 16, f"lib/{room}/ has more than 16 sources")
+    readme = lib / room / "README.md"
+    lines = readme.read_text().splitlines() if readme.exists() else []
+    expect(0 < len(lines) <= 40, f"lib/{room}/README.md: {len(lines)} lines")
+    said = re.search(r"^May include: (.*?)\.\s", re.sub("`.*?`", "", "\n".join(lines)), re.M | re.S)
+    named = ROOMS & set(re.findall(r"\w+", said[1] if said else ""))
+    expect(said and (room in ALL_BELOW or named == may[room] & ROOMS - {room}),
+           f"lib/{room}/README.md, what it may include: {sorted(named)}")
     private = {path.stem: [f"lib/{room}/{path.name}"] for path in (lib / room).glob("*.h")}
     for path in sorted((lib / room).glob("*.cc")):
         sources += 1
