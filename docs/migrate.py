@@ -3,7 +3,8 @@
 """migrate.py [--check] FILE|DIRECTORY...
 
 Renames in sources that use cuguest 0.2 what 0.3 has renamed, and prints, as FILE:LINE: what, the places where a person
-has to decide: docs/migration.md says why. Of a directory, its sources of C, C++ and CUDA. --check writes nothing, and
+has to decide: docs/migration.md says why. Members are told by their names alone: look through what was renamed where
+your own classes have a Free(), Destroy(), Detach(), Unload(), Disable(), Restore(), Settle() or incarnation(). Of a directory, its sources of C, C++ and CUDA. --check writes nothing, and
 fails if a file would change. A file that includes status.h has been migrated, since its error.h is that of 0.3.
 """
 
@@ -24,9 +25,16 @@ RENAMED = {
     r"\bJudgeVersions\b": "CheckCompatibility",
     r"\bJudgement\b": "CompatibilityReport",
     r"\bContextGuard::kMaxExactDepth\b": "ExactGuard::kMaxDepth",
+    r"(?<=[.>])incarnation\(\)": "context()",
+    r"(?<=[.>])Restore\(\)": "Leave()",
+    r"(?<=[.>])(?:Detach|Unload|Disable|Free|Destroy)\(\)": "Release()",
+    r"(?<=[.>])Settle\(\)": "Reassert()",
 }
 # What is not only a name.
 BY_HAND = {
+    r"\b(?:Context|Exact|Acquired)Guard\s+\w+\s*[({][^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})"
+    r"|\.emplace(?:_back)?\([^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})\)":
+        "the Location comes last, behind the GuardMode",
     r"\bGuardMode::kExact\b": "an ExactGuard (cuguest/exact_guard.h), which does not move",
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":

@@ -95,7 +95,7 @@ struct Region {
 };
 
 absl::Status Send(const Driver& cuda, const Region& region, std::size_t bytes, Wire* wire) {
-  const ContextGuard guard(region.context.incarnation());
+  const ContextGuard guard(region.context.context());
   CUGUEST_RETURN_IF_ERROR(guard);
   wire->resize(bytes);
   return cuguest::ToStatus(cuda.MemcpyDtoH(wire->data(), region.start, bytes), "send a region");
@@ -106,7 +106,7 @@ absl::Status SendAll(const Driver& cuda, const std::vector<Region>& regions,
                      std::vector<Wire>* wires) {
   ContextGuard guard;
   for (const Region& region : regions) {
-    const CUresult moved = guard.MoveTo(region.context.incarnation());
+    const CUresult moved = guard.MoveTo(region.context.context());
     if (moved != CUDA_SUCCESS) return cuguest::ToStatus(guard);
     Wire& wire = wires->emplace_back(region.bytes);
     const CUresult code = cuda.MemcpyDtoH(wire.data(), region.start, region.bytes);

@@ -106,13 +106,13 @@ class Engine {
     absl::StatusOr<SharedContext> context = SharedContext::Create(device);  // current nowhere
     CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> positions =
-        DeviceBuffer<float>::Allocate(context->incarnation(), kParticles);
+        DeviceBuffer<float>::Allocate(context->context(), kParticles);
     CUGUEST_RETURN_IF_ERROR(positions);
     return Engine(*std::move(context), *std::move(positions));
   }
 
   absl::Status Step(const Force& force) {
-    ContextGuard guard(context_.incarnation());
+    ContextGuard guard(context_.context());
     CUGUEST_RETURN_IF_ERROR(guard);
     if (force) {
       force();
@@ -139,7 +139,7 @@ class Plugin {
     absl::StatusOr<SharedContext> context = SharedContext::Attach(engines);
     CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> forces =
-        DeviceBuffer<float>::Allocate(context->incarnation(), kParticles);
+        DeviceBuffer<float>::Allocate(context->context(), kParticles);
     CUGUEST_RETURN_IF_ERROR(forces);
     return Plugin(*std::move(context), *std::move(forces));
   }

@@ -187,7 +187,7 @@ absl::Status ExchangePointers(const House& house, const ContextRef& home) {
   CHECK_OK(LendCopy(home, values.view(), &sum));
   CHECK(sum == 3.0 * 999 * 1000 / 2);
   PrintRow("the host's numbers", "summed", "by the library: the same address");
-  CHECK_OK(values.Free());
+  CHECK_OK(values.Release());
   PrintStack(house, "after, and freed");
   return absl::OkStatus();
 }
@@ -223,7 +223,7 @@ absl::Status CopyHome(const House& house, DeviceBuffer<float> foreign) {
                            DeviceBuffer<float>::Allocate(house.a, foreign.size()));
   CUGUEST_RETURN_IF_ERROR(cuguest::Copy(own.view(), foreign.view()));
   CHECK(Holds(own.view(), Ramp(1)));
-  return foreign.Free();
+  return foreign.Release();
 }
 
 // What the library allocated around a Reassert().
@@ -265,7 +265,7 @@ absl::Status InAScope(const House& house, CUcontext p) {
   support::PrintParagraph(
       "What it allocated before Reassert() is P's memory, and after it A's. Either is freed in its "
       "own context. P stays active: the library has a reference.");
-  CHECK_OK(in_a.Free());
+  CHECK_OK(in_a.Release());
   return CopyHome(house, *std::move(in_p));
 }
 
@@ -277,12 +277,12 @@ absl::Status InThePrimary(const House& house) {
   {
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
     g_reported.clear();
-    const CalleeScope scope(primary.incarnation());
+    const CalleeScope scope(primary.context());
     CUGUEST_RETURN_IF_ERROR(scope);
     CHECK(library::Initialize() == cudaSuccess);
   }
   CHECK(g_reported.empty());
-  return ExchangePointers(house, primary.incarnation());
+  return ExchangePointers(house, primary.context());
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {

@@ -281,7 +281,7 @@ absl::Status LinkWithAMistake(const ContextRef& context) {
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
-  const ContextRef context = primary.incarnation();
+  const ContextRef context = primary.context();
   PrintScene("A mistake");
   absl::Status status = LoadBad(context, Replaced(kAnswer, "%rd2, %rd1", "%rd9, %rd1"),
                                 "mistaken.ptx", absl::StatusCode::kInvalidArgument, "line 9");

@@ -264,7 +264,7 @@ void Work(Device device, Server* server) {
     const Numbers xs = Ramp(2);
     const Numbers ys = Ramp(4);
     const absl::StatusOr<Numbers> results =
-        server->Evaluate(context->incarnation(), known.formula, xs, ys);
+        server->Evaluate(context->context(), known.formula, xs, ys);
     if (CHECK_OK(results.status())) CHECK(*results == OnTheHost(known, xs, ys));
   }
 }
@@ -288,7 +288,7 @@ void ManyClients(Device device, Server* server) {
 void Refused(const Formula& formula, const SharedContext& context, const char* reason,
              Server* server) {
   const absl::Status status =
-      server->Evaluate(context.incarnation(), formula, Ramp(1), Ramp(1)).status();
+      server->Evaluate(context.context(), formula, Ramp(1), Ramp(1)).status();
   PrintRow(formula.text, "refused");
   support::PrintLines(std::string(status.message()));
   CHECK(status.code() == absl::StatusCode::kInvalidArgument);

@@ -143,7 +143,7 @@ void WithThreads(const ContextRef& context, int version) {
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  const ContextRef& here = context.incarnation();
+  const ContextRef& here = context.context();
 
   PrintScene("The file is there");
   RunFrom(here, "my_kernel.ptx");

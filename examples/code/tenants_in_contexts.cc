@@ -97,11 +97,11 @@ class Tenant {
   // The variable's value, as a kernel reads it.
   [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark();
 
-  [[nodiscard]] const ContextRef& home() const { return context_.incarnation(); }
+  [[nodiscard]] const ContextRef& home() const { return context_.context(); }
   [[nodiscard]] DeviceView<unsigned> counts() { return counts_.view(); }
 
   // Destroys the context, with everything in it.
-  [[nodiscard]] absl::Status Leave() { return context_.Detach(); }
+  [[nodiscard]] absl::Status Leave() { return context_.Release(); }
 
  private:
   Tenant(const Code& code, SharedContext context, Stream stream, DeviceBuffer<unsigned> counts)
@@ -119,7 +119,7 @@ class Tenant {
 absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, unsigned mark) {
   absl::StatusOr<SharedContext> context = SharedContext::Create(device);
   CUGUEST_RETURN_IF_ERROR(context);
-  const ContextRef home = context->incarnation();
+  const ContextRef home = context->context();
   CUGUEST_ASSIGN_OR_RETURN(const DeviceView<unsigned> variable,
                            code.module.GetGlobal<unsigned>(home, "launch_mark"));
   CUGUEST_RETURN_IF_ERROR(cuguest::Fill(variable, mark));

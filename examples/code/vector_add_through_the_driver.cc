@@ -160,7 +160,7 @@ void InOneBuffer(Program* p) {
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
   CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  CUGUEST_ASSIGN_OR_RETURN(Program program, Prepare(context.incarnation(), Ramp(1), Ramp(2)));
+  CUGUEST_ASSIGN_OR_RETURN(Program program, Prepare(context.context(), Ramp(1), Ramp(2)));
   ByPointers(&program);
   InOneBuffer(&program);
   return absl::OkStatus();

@@ -199,13 +199,13 @@ absl::Status Struct(Bench* bench) {
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
   absl::StatusOr<Module> module = Module::LoadIn(
-      context.incarnation(), {cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
+      context.context(), {cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
       "layout");
   CUGUEST_RETURN_IF_ERROR(module);
   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Stream stream,
-                           cuguest::Stream::Create(context.incarnation()));
+                           cuguest::Stream::Create(context.context()));
   absl::StatusOr<DeviceBuffer<unsigned char>> received =
-      DeviceBuffer<unsigned char>::CopyOf(context.incarnation(), Bytes(64));
+      DeviceBuffer<unsigned char>::CopyOf(context.context(), Bytes(64));
   CUGUEST_RETURN_IF_ERROR(received);
   Bench bench{*std::move(module), stream.ref(), *std::move(received)};
   CUGUEST_RETURN_IF_ERROR(Mixed(&bench));

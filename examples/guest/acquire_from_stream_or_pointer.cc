@@ -80,7 +80,7 @@ absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, con
   const AcquiredGuard guard(cuguest::AcquireFromStream(stream));
   CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
-  return RunDouble(StreamRef::Borrow(stream, guard.incarnation()), values, size);
+  return RunDouble(StreamRef::Borrow(stream, guard.context()), values, size);
 }
 
 // Doubles what `values` points to: memory of any kind that a kernel can use.
@@ -88,7 +88,7 @@ absl::Status Double(CUdeviceptr values, std::size_t size, const Trace& trace) {
   const AcquiredGuard guard(cuguest::AcquireFromPointer(values));
   CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
-  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.context()));
   return RunDouble(stream.ref(), values, size);
 }
 
@@ -98,9 +98,9 @@ absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::ve
   const AcquiredGuard guard(cuguest::AcquireOn(device, if_inactive));
   CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
-  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.context()));
   CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> buffer,
-                           DeviceBuffer<float>::CopyOf(guard.incarnation(), values));
+                           DeviceBuffer<float>::CopyOf(guard.context(), values));
   const absl::Status status = RunDouble(stream.ref(), buffer.get(), buffer.size());
   if (!status.ok()) return status;
   return cuguest::Download(buffer.view());

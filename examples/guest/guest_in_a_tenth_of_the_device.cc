@@ -117,9 +117,9 @@ absl::StatusOr<Scaler> Scaler::Open(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const SmCount all, cuguest::SmCountOf(device));
   absl::StatusOr<GreenContext> green = GreenContext::Create(device, TenthOf(all));
   CUGUEST_RETURN_IF_ERROR(green);
-  absl::StatusOr<Stream> stream = Stream::Create(green->incarnation());
+  absl::StatusOr<Stream> stream = Stream::Create(green->context());
   CUGUEST_RETURN_IF_ERROR(stream);
-  absl::StatusOr<Event> order = Event::Create(green->incarnation());
+  absl::StatusOr<Event> order = Event::Create(green->context());
   CUGUEST_RETURN_IF_ERROR(order);
   absl::StatusOr<Kernel> saxpy =
       LoadKernel(cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size, "saxpy");
@@ -129,7 +129,7 @@ absl::StatusOr<Scaler> Scaler::Open(Device device) {
 
 absl::Status Scaler::Scale(float gain, const DeviceView<float>& x, const DeviceView<float>& y,
                            const StreamRef& callers, const Trace& trace) {
-  const ContextGuard guard(green_.incarnation());  // pushes; its destructor pops
+  const ContextGuard guard(green_.context());  // pushes; its destructor pops
   CUGUEST_RETURN_IF_ERROR(guard);
   trace(green_.get());
   absl::Status status = order_.Record(callers);
@@ -146,7 +146,7 @@ absl::Status Scaler::Scale(float gain, const DeviceView<float>& x, const DeviceV
 absl::Status Scaler::Close() {
   absl::Status status = order_.Release();
   status.Update(stream_.Release());  // before its context
-  status.Update(green_.Destroy());
+  status.Update(green_.Release());
   return status;
 }
 
@@ -251,7 +251,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   cast.Name("P", primary.get());
   HostStack stack(driver, {x.get(), primary.get()});
   CUGUEST_ASSIGN_OR_RETURN(Scaler scaler, Open(device));
-  absl::Status status = WorkSideBySide(cast, primary.incarnation(), scaler);
+  absl::Status status = WorkSideBySide(cast, primary.context(), scaler);
   if (!status.ok()) return status;
   stack.Set({});
   status = primary.Release();

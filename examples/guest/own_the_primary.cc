@@ -90,7 +90,7 @@ class Adder {
 
   Kernel kernel_;  // valid in every context
   PrimaryContext primary_;
-  Stream stream_;  // of primary_.incarnation()
+  Stream stream_;  // of primary_.context()
 };
 
 absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
@@ -110,7 +110,7 @@ absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
 absl::Status Adder::Enter(cuguest::Device device) {
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   CUGUEST_RETURN_IF_ERROR(primary);
-  absl::StatusOr<Stream> stream = Stream::Create(primary->incarnation());
+  absl::StatusOr<Stream> stream = Stream::Create(primary->context());
   CUGUEST_RETURN_IF_ERROR(stream);
   primary_ = *std::move(primary);
   stream_ = *std::move(stream);
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
     primary_.Release().IgnoreError();  // an error: other code has released our reference
     CUGUEST_RETURN_IF_ERROR(Enter(device));
   }
-  const ContextGuard guard(primary_.incarnation());
+  const ContextGuard guard(primary_.context());
   CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace();
   return AddHere(x, y);
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
 
 absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
                                                   const std::vector<float>& y) {
-  const ContextRef& here = primary_.incarnation();
+  const ContextRef& here = primary_.context();
   CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_x, DeviceBuffer<float>::CopyOf(here, x));
   CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum, DeviceBuffer<float>::CopyOf(here, y));
   absl::Status status = cuguest::LaunchForElements(
@@ -169,7 +169,7 @@ using support::PrintScene;
 using support::Ramp;
 
 std::string Id(const PrimaryContext& primary) {
-  return "id " + std::to_string(primary.incarnation().id());
+  return "id " + std::to_string(primary.context().id());
 }
 
 void CallGuestAndCheck(guest::Adder& adder, const guest::Adder::Trace& trace = nullptr) {
@@ -222,7 +222,7 @@ void TryOld(const ContextRef& old) {
 
 void ResetUnderGuest(const Cast& cast, guest::Adder& adder, Device device) {
   PrintScene("The host resets the device under the library");
-  const ContextRef old = adder.primary().incarnation();
+  const ContextRef old = adder.primary().context();
   const std::string before = cast.Draw();
   PrintRow("P before", Id(adder.primary()));
   CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
@@ -235,7 +235,7 @@ void ResetUnderGuest(const Cast& cast, guest::Adder& adder, Device device) {
   PrintRow("guest::Adder::Add", "right", "it made its stream again");
   CHECK(!adder.primary().WasReset());
   CHECK(adder.primary().get() == old.get());
-  CHECK(adder.primary().incarnation() != old);
+  CHECK(adder.primary().context() != old);
   PrintRow("P now", Id(adder.primary()), "the same handle, the next incarnation");
   CHECK(cast.Draw() == before);
 }

@@ -127,7 +127,7 @@ class Equalizer {
   [[nodiscard]] absl::Status Close();
 
   // Of P, which it is attached to.
-  [[nodiscard]] const ContextRef& incarnation() const { return home_.incarnation(); }
+  [[nodiscard]] const ContextRef& context() const { return home_.context(); }
   // How often it has made its Tools.
   [[nodiscard]] int made() const { return made_; }
 
@@ -176,28 +176,28 @@ absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device devic
 // Attaches to the present incarnation of P, or creates the next one, and resides there.
 absl::Status Equalizer::Enter() {
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device_));
-  absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.incarnation());
+  absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.context());
   CUGUEST_RETURN_IF_ERROR(attached);
   home_ = *std::move(attached);
   if (!residency_.has_value()) {
-    residency_.emplace(home_.incarnation());
+    residency_.emplace(home_.context());
   } else {
-    static_cast<void>(residency_->MoveTo(home_.incarnation()));
+    static_cast<void>(residency_->MoveTo(home_.context()));
   }
   return cuguest::ToStatus(*residency_);
 }
 
 // P is current, in the incarnation that the library is attached to: after a reset the next one.
 absl::Status Equalizer::Settle() {
-  const CUresult code = residency_->Settle();
+  const CUresult code = residency_->Reassert();
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cuguest::ToStatus(code, "settle in P");
-  tools_.ForgetDestroyed(incarnation());  // calls no driver
-  trace_(home_.Detach());                 // releases the reference, and returns what happened
+  tools_.ForgetDestroyed(context());  // calls no driver
+  trace_(home_.Release());            // releases the reference, and returns what happened
   return Enter();
 }
 
 absl::StatusOr<Equalizer::Pin> Equalizer::GetTools() {
-  return tools_.GetOrMake(incarnation(), [this](const ContextRef& context) {
+  return tools_.GetOrMake(context(), [this](const ContextRef& context) {
     ++made_;
     return MakeTools(context, curve_);
   });
@@ -212,7 +212,7 @@ absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const 
 absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
                                             const Callback& halfway) {
   CUGUEST_RETURN_IF_ERROR(Settle());
-  const ContextRef before = incarnation();
+  const ContextRef before = context();
   absl::StatusOr<Pin> tools = GetTools();
   CUGUEST_RETURN_IF_ERROR(tools);
   if (absl::Status status = cuguest::Copy((*tools)->room.view(), signal); !status.ok())
@@ -222,7 +222,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
     tools = Pin();  // not held during foreign code: a pinned object cannot be dropped
     halfway();
     CUGUEST_RETURN_IF_ERROR(Settle());
-    if (incarnation() != before) return ApplyHere(gain, signal, nullptr);  // begin again
+    if (context() != before) return ApplyHere(gain, signal, nullptr);  // begin again
     tools = GetTools();
     CUGUEST_RETURN_IF_ERROR(tools);
   }
@@ -231,10 +231,10 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
 
 absl::Status Equalizer::Close() {
   thread_.Run([this] {
-    tools_.Forget(incarnation());
+    tools_.Forget(context());
     residency_.reset();
   });
-  return home_.Detach();
+  return home_.Release();
 }
 
 }  // namespace guest
@@ -276,11 +276,7 @@ unsigned long long CallsThatFree() {
 class Scene {
  public:
   Scene(const char* title, Equalizer& guest, Device device, const Cast& cast)
-      : guest_(guest),
-        device_(device),
-        cast_(cast),
-        old_(guest.incarnation()),
-        made_(guest.made()) {
+      : guest_(guest), device_(device), cast_(cast), old_(guest.context()), made_(guest.made()) {
     PrintScene(title);
     before_ = cast.Draw();
     PrintRow("before", before_, Activity(device) + (", " + Id(old_)));
@@ -301,9 +297,9 @@ class Scene {
              "and no driver call for the old ones");
     CHECK(guest_.made() == made_ + 1);
     CHECK(CallsThatFree() == calls_);
-    PrintRow("now", cast_.Draw(), Activity(device_) + (", " + Id(guest_.incarnation())));
-    CHECK(guest_.incarnation().get() == old_.get());
-    CHECK(guest_.incarnation() != old_);
+    PrintRow("now", cast_.Draw(), Activity(device_) + (", " + Id(guest_.context())));
+    CHECK(guest_.context().get() == old_.get());
+    CHECK(guest_.context() != old_);
     CHECK(cast_.Draw() == before_);
   }
 
@@ -339,8 +335,7 @@ absl::Status HostIsBackFirst(Equalizer& guest, Device device, const Cast& cast) 
   Scene scene("The same, and the host retains P first", guest, device, cast);
   Reset(device, cast);
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
-  PrintRow("the host retains P", cast.Draw(),
-           Activity(device) + (", " + Id(primary.incarnation())));
+  PrintRow("the host retains P", cast.Draw(), Activity(device) + (", " + Id(primary.context())));
   CHECK(primary.get() == scene.old().get());
   {
     const ContextGuard by_handle(primary.get());
@@ -355,7 +350,7 @@ absl::Status HostIsBackFirst(Equalizer& guest, Device device, const Cast& cast) 
     CHECK(by_incarnation.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   scene.Apply();
-  CHECK(guest.incarnation() == primary.incarnation());
+  CHECK(guest.context() == primary.context());
   scene.CheckItCameBack();
   return absl::OkStatus();
 }

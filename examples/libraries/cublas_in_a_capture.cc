@@ -182,7 +182,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   CUGUEST_ASSIGN_OR_RETURN(const support::HostContext x,
                            support::HostContext::Create(driver, device));
   CUGUEST_ASSIGN_OR_RETURN(const SharedContext a, SharedContext::Create(device));
-  const ContextRef context = a.incarnation();
+  const ContextRef context = a.context();
 
   std::vector<Product> products;
   for (unsigned seed = 1; seed <= 3; ++seed) {

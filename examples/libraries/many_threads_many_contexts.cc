@@ -321,7 +321,7 @@ absl::Status Work(const House& house, unsigned seed, const std::atomic<bool>& st
 // One of the host's threads. Every second one has the library's context current above the host's;
 // every third one has a last error of the runtime, which it reads at the end.
 void RunThread(House& house, unsigned index, const std::atomic<bool>& stop, Tally* tally) {
-  const ContextRef home = house.homes[index % house.homes.size()].incarnation();
+  const ContextRef home = house.homes[index % house.homes.size()].context();
   std::vector<CUcontext> caller = {house.x};
   if (index % 2 == 1) caller.push_back(home.get());
   const support::HostStack stack(house.driver, caller);

@@ -137,7 +137,7 @@ absl::Status Averager::LoadKernel() {
 }
 
 absl::Status Averager::Join(int rank, const ShareId& share) {
-  ContextGuard guard(nccls_.incarnation());
+  ContextGuard guard(nccls_.context());
   CUGUEST_RETURN_IF_ERROR(guard);
   ncclUniqueId id = {};
   if (rank == 0) {
@@ -153,17 +153,17 @@ absl::Status Averager::Join(int rank, const ShareId& share) {
 }
 
 Averager::~Averager() {
-  const ContextGuard guard(nccls_.incarnation());
+  const ContextGuard guard(nccls_.context());
   if (guard.ok() && comm_ != nullptr) ncclCommDestroy(comm_);
 }
 
 absl::StatusOr<Numbers> Averager::Average(const Numbers& mine) {
   // In B: 1 / ranks of each number.
-  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(own_.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(own_.context()));
   CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> x,
-                           DeviceBuffer<float>::CopyOf(own_.incarnation(), mine));
+                           DeviceBuffer<float>::CopyOf(own_.context(), mine));
   CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> share,
-                           DeviceBuffer<float>::CopyOf(own_.incarnation(), Numbers(mine.size())));
+                           DeviceBuffer<float>::CopyOf(own_.context(), Numbers(mine.size())));
   const auto count = static_cast<unsigned>(mine.size());
   absl::Status status = cuguest::LaunchForElements(saxpy_, count, stream.ref(), count,
                                                    1.0F / static_cast<float>(ranks_),
@@ -173,12 +173,12 @@ absl::StatusOr<Numbers> Averager::Average(const Numbers& mine) {
 
   // In P: their sum over the ranks.
   CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum,
-                           DeviceBuffer<float>::Allocate(nccls_.incarnation(), mine.size()));
+                           DeviceBuffer<float>::Allocate(nccls_.context(), mine.size()));
   status = cuguest::Copy(sum.view(), share.view());
   if (!status.ok()) return status;
-  CUGUEST_ASSIGN_OR_RETURN(const Stream nccls_stream, Stream::Create(nccls_.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream nccls_stream, Stream::Create(nccls_.context()));
   {
-    const ContextGuard guard(nccls_.incarnation());
+    const ContextGuard guard(nccls_.context());
     CUGUEST_RETURN_IF_ERROR(guard);
     auto* numbers = reinterpret_cast<float*>(sum.get());
     status = ToStatus(

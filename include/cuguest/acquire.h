@@ -12,7 +12,7 @@
 ///   absl::Status Sort(float* values, size_t count, CUstream stream) {
 ///     const AcquireResult context = AcquireFromStream(stream);
 ///     if (!context.ok()) return context.status();
-///     ContextGuard guard(context->incarnation());
+///     ContextGuard guard(context->context());
 ///     if (!guard.ok()) return ToStatus(guard);
 ///     ...
 ///
@@ -70,7 +70,7 @@ class AcquiredContext {
   CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source, Device device)
       : incarnation_(incarnation), source_(source), device_(device.get()) {}
   CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
-      : incarnation_(primary.incarnation()),
+      : incarnation_(primary.context()),
         source_(source),
         device_(primary.device().get()),
         kept_(std::move(primary)) {}
@@ -79,10 +79,8 @@ class AcquiredContext {
 
   /// Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
   /// its reference back at the semicolon.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
-    return incarnation_;
-  }
-  const ContextRef& incarnation() const&& = delete;
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept { return incarnation_; }
+  const ContextRef& context() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const& noexcept { return incarnation_.get(); }
   CUcontext get() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }

@@ -78,8 +78,8 @@ class [[nodiscard]] AcquiredGuard {
 
   /// These need ok().
   [[nodiscard]] CUGUEST_HIDE const AcquiredContext& acquired() const& noexcept { return acquired_; }
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
-    return acquired().incarnation();
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept {
+    return acquired().context();
   }
   [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return *guard_; }
 
@@ -89,9 +89,9 @@ class [[nodiscard]] AcquiredGuard {
   }
 
   /// Leaves the context now; what was acquired is kept until the end of the scope. As
-  /// ContextGuard::Restore.
-  CUGUEST_HIDE CUresult Restore() noexcept {
-    return guard_.has_value() ? guard_->Restore() : CUDA_SUCCESS;
+  /// ContextGuard::Leave.
+  CUGUEST_HIDE CUresult Leave() noexcept {
+    return guard_.has_value() ? guard_->Leave() : CUDA_SUCCESS;
   }
 
  private:
@@ -100,7 +100,7 @@ class [[nodiscard]] AcquiredGuard {
                                                            GuardMode mode, Location where)
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
                   AcquiredContext::Source::kCurrent, device) {
-    if (__builtin_expect(mode == GuardMode::kElide && incarnation().ok(), true)) {
+    if (__builtin_expect(mode == GuardMode::kElide && context().ok(), true)) {
       static_cast<void>(guard_.emplace(asked, where));
     } else {
       Enter(internal::AcquireOn(asked, device, if_inactive), mode, where, &asked);
@@ -120,7 +120,7 @@ class [[nodiscard]] AcquiredGuard {
     if (is_current) {
       static_cast<void>(guard_.emplace(*asked, where));
     } else {
-      static_cast<void>(guard_.emplace(incarnation(), where, mode));
+      static_cast<void>(guard_.emplace(context(), where, mode));
     }
   }
 

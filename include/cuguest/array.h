@@ -80,7 +80,7 @@ class [[nodiscard]] Array {
 
   CUGUEST_HIDE Array() noexcept = default;  // empty
 
-  /// As Destroy(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates no host memory.
   CUGUEST_HIDE ~Array() = default;
   CUGUEST_HIDE Array(Array&& other) noexcept
       : object_(std::move(other.object_)), shape_(std::exchange(other.shape_, {})) {}
@@ -106,9 +106,9 @@ class [[nodiscard]] Array {
   ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the array is empty then, as on success
-  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.
-  CUGUEST_API absl::Status Destroy();
+  CUGUEST_API absl::Status Release();
 
   /// Gives up ownership without a driver call.
   [[nodiscard]] CUGUEST_HIDE CUarray Leak() noexcept {

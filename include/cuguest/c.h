@@ -544,7 +544,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_move(cuguest_shared
 
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset meanwhile,
 ///          and the code with which destroying it failed; nothing is attached all the same.
-/// Cost:    as SharedContext::Detach.
+/// Cost:    as SharedContext::Release.
 CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
 CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
 

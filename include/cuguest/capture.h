@@ -69,10 +69,10 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   /// Ends the scope now. Does nothing the second time.
   ///
   /// Errors: the driver's code, if it would not take the mode back.
-  ///         CUDA_ERROR_NOT_READY  as ContextGuard::Restore: another CaptureModeGuard is inside it,
+  ///         CUDA_ERROR_NOT_READY  as ContextGuard::Leave: another CaptureModeGuard is inside it,
   ///         or
   ///                               this is another thread than its own
-  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
   internal::Scope scope_;

@@ -108,7 +108,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
-  /// As Restore(), whose result an incident carries.
+  /// As Leave(), whose result an incident carries.
   CUGUEST_HIDE ~ContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
@@ -179,7 +179,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is another thread than its
   ///                               own: it has ended, and its thread restores the stack when it
   ///                               can.
-  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
   friend class HostScope;

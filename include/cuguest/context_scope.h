@@ -75,7 +75,7 @@ class [[nodiscard]] CUGUEST_API ContextScope {
 
   /// Leaves the context.
   ///
-  /// Errors: as ContextGuard::Restore: it has left, and is inside nothing then.
+  /// Errors: as ContextGuard::Leave: it has left, and is inside nothing then.
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.
   CUGUEST_HIDE CUresult Leave() noexcept {
     return scope_.IsInside() ? scope_.Leave(internal::EndIs::kAsked) : CUDA_ERROR_ILLEGAL_STATE;

@@ -129,7 +129,7 @@ class DeviceBuffer {
 
   CUGUEST_HIDE DeviceBuffer() noexcept = default;  // empty
 
-  /// As Free(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
+  /// As Release(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
   CUGUEST_HIDE ~DeviceBuffer() = default;
   CUGUEST_HIDE DeviceBuffer(DeviceBuffer&&) noexcept = default;
   CUGUEST_HIDE DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
@@ -172,10 +172,10 @@ class DeviceBuffer {
   ///                              Or its stream captures, or is another thread's per-thread
   ///                              stream: it is still owned.
   ///         kInvalidArgument     its Stream ended while it captured: it is still owned
-  ///         the driver's code    it is still owned, and Free() may be tried again
+  ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight; in a stream's order eight
   ///         and ten; of pool memory at once, four.
-  CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
+  CUGUEST_HIDE absl::Status Release() { return memory_.Release(); }
 
   /// The same, in the order of another stream than the one it would be freed in; see Note [Memory
   /// freed in a stream that ends].

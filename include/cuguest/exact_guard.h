@@ -64,8 +64,8 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
 
   /// As ContextGuard::Reassert, for the cost of leaving and entering.
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
-  /// As ContextGuard::Restore.
-  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  /// As ContextGuard::Leave.
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
   CUGUEST_HIDE ExactGuard(const internal::Incarnation& context, Location where) noexcept

@@ -9,7 +9,7 @@
 ///
 ///   absl::StatusOr<GreenContext> mine = GreenContext::Create(device, SmCount{16});
 ///   if (!mine.ok()) return mine.status();
-///   absl::StatusOr<Stream> stream = Stream::Create(mine->incarnation());
+///   absl::StatusOr<Stream> stream = Stream::Create(mine->context());
 ///   if (!stream.ok()) return stream.status();
 ///   return Launch(kernel, shape, stream->ref(), ...);      // on 16 SMs
 ///
@@ -43,7 +43,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
 ///          destructor there leaks), and not from a static or thread_local destructor: see Note [No
 ///          driver calls after main].
-/// Fork:    in a forked child it owns nothing: its destructor does nothing, Destroy() gives
+/// Fork:    in a forked child it owns nothing: its destructor does nothing, Release() gives
 ///          kFailedPrecondition.
 /// Needs:   CUDA 12.4 (driver 550.54); below that Create gives kUnimplemented.
 /// Source:  CUDA Driver API, "Green Contexts"; docs/guarantees.md.
@@ -79,7 +79,7 @@ class CUGUEST_API GreenContext {
     return *this;
   }
 
-  /// As Destroy(), its result dropped.
+  /// As Release(), its result dropped.
   ~GreenContext();
 
   /// The handle to make current, with a guard; nullptr if empty. cuCtxDestroy refuses it.
@@ -89,7 +89,7 @@ class CUGUEST_API GreenContext {
   [[nodiscard]] CUGUEST_HIDE CUgreenCtx green() const noexcept { return state_.green; }
 
   /// Give this to ContextGuard, Stream::Create and SharedContext::Attach, and key caches by it.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
     return state_.incarnation;
   }
 
@@ -112,7 +112,7 @@ class CUGUEST_API GreenContext {
   ///         the driver's code    it is still owned
   /// Cost:   two driver calls.
   /// Source: CUDA Driver API, cuGreenCtxDestroy; docs/guarantees.md.
-  absl::Status Destroy();
+  absl::Status Release();
 
   /// Gives up ownership without a driver call; the green context, and with it the primary context,
   /// lasts until somebody destroys it or the process ends.

@@ -86,9 +86,9 @@ class [[nodiscard]] CUGUEST_API HostScope {
 
   /// Ends the scope now: the guards come back. Does nothing the second time.
   ///
-  /// Errors: CUDA_ERROR_NOT_READY, as ContextGuard::Restore. Of a guard that did not come back, its
+  /// Errors: CUDA_ERROR_NOT_READY, as ContextGuard::Leave. Of a guard that did not come back, its
   ///         result() says why.
-  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
   internal::Scope scope_;

@@ -52,7 +52,7 @@ struct ModuleAccess;
 ///
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
-/// Threads: all members but moves, Unload() and the destructor, from any threads at the same
+/// Threads: all members but moves, Release() and the destructor, from any threads at the same
 ///          time; not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), and of every function but the first two
 ///            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
@@ -175,7 +175,7 @@ class CUGUEST_API Module {
   ///                              child. The Module is as it was.
   ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
   /// Post:   empty, on success.
-  absl::Status Unload();
+  absl::Status Release();
 
  private:
   friend struct internal::ModuleAccess;

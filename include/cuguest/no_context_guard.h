@@ -63,8 +63,8 @@ class [[nodiscard]] CUGUEST_API NoContextGuard {
 
   /// Ends the scope now. Does nothing the second time.
   ///
-  /// Errors: as ContextGuard::Restore.
-  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  /// Errors: as ContextGuard::Leave.
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
   internal::Scope scope_;

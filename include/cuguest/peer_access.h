@@ -85,7 +85,7 @@ class CUGUEST_API PeerAccess {
     return *this;
   }
 
-  /// As Disable(), its result dropped; allocates nothing.
+  /// As Release(), its result dropped; allocates nothing.
   ~PeerAccess();
 
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
@@ -99,9 +99,9 @@ class CUGUEST_API PeerAccess {
   /// enabled it. Success too if one of the contexts was destroyed, and the access with it, or if
   /// somebody else has disabled it.
   ///
-  /// Errors: the driver's code; it is still enabled, and Disable() may be tried again.
+  /// Errors: the driver's code; it is still enabled, and Release() may be tried again.
   /// Cost:   as Enable().
-  absl::Status Disable();
+  absl::Status Release();
 
   /// Gives up the duty to disable it, without a driver call: no other object disables it either.
   CUGUEST_HIDE void Leak() noexcept { context_ = peer_ = ContextRef(); }

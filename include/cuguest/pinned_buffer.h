@@ -77,7 +77,7 @@ class PinnedBuffer {
 
   CUGUEST_HIDE PinnedBuffer() noexcept = default;  // empty
 
-  /// As Free(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates no host memory.
   CUGUEST_HIDE ~PinnedBuffer() = default;
   CUGUEST_HIDE PinnedBuffer(PinnedBuffer&&) noexcept = default;
   CUGUEST_HIDE PinnedBuffer& operator=(PinnedBuffer&&) noexcept = default;
@@ -110,9 +110,9 @@ class PinnedBuffer {
   ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the buffer is empty then, as on success
-  ///         the driver's code    it is still owned, and Free() may be tried again
+  ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.
-  CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
+  CUGUEST_HIDE absl::Status Release() { return memory_.Release(); }
 
   /// Gives up ownership without a driver call.
   [[nodiscard]] CUGUEST_HIDE HostSpan<T> Leak() noexcept {

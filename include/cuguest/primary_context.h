@@ -9,7 +9,7 @@
 ///
 ///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
 ///   if (!primary.ok()) return primary.status();
-///   ContextGuard guard(primary->incarnation());
+///   ContextGuard guard(primary->context());
 ///
 /// Notes are in docs/notes.md.
 
@@ -79,12 +79,12 @@ class CUGUEST_API PrimaryContext {
   }
 
   /// The shared context, or nullptr if empty. The handle of a device's primary context stays the
-  /// same through every reset; incarnation() tells its incarnations apart.
+  /// same through every reset; context() tells its incarnations apart.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
   /// The incarnation that was retained: give this to ContextGuard, and key caches by it.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return incarnation_; }
 
   /// Whether the incarnation that was retained was reset: somebody reset the device
   /// (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.

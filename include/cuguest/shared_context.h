@@ -10,7 +10,7 @@
 ///
 ///   // one library makes it ...
 ///   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
-///   ContextGuard guard(mine->incarnation());
+///   ContextGuard guard(mine->context());
 ///
 ///   // ... another one, given the handle, keeps it alive for as long as it needs it
 ///   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
@@ -127,7 +127,7 @@ class CUGUEST_API SharedContext {
         stripe_(other.stripe_) {}
   SharedContext& operator=(SharedContext other) noexcept;
 
-  /// As Detach(), but asks nothing: for a context that is not ours to end, and while others
+  /// As Release(), but asks nothing: for a context that is not ours to end, and while others
   /// are attached, it calls no driver at all. Not from a static or thread_local destructor:
   /// see Note [No driver calls after main].
   ~SharedContext();
@@ -136,7 +136,7 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
 
   /// The incarnation that was attached: give this to ContextGuard, and key caches by it.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return incarnation_; }
 
   /// What destroys the context, by Note [Who destroys a shared context].
   enum class Owner {
@@ -161,7 +161,7 @@ class CUGUEST_API SharedContext {
   ///         the driver's code    destroying the context failed; it stays, uncounted
   /// Post:   attached to nothing, whatever is returned.
   /// Cost:   one driver call more than the destructor.
-  absl::Status Detach();
+  absl::Status Release();
 
   /// Gives up ownership and keeps the reference: there will never be a last holder.
   CUGUEST_HIDE CUcontext Leak() noexcept {

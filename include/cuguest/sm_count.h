@@ -8,7 +8,7 @@
 /// fewer. A green context has those of its partition, a context with an execution affinity those
 /// that MPS gives it.
 ///
-///   absl::StatusOr<SmCount> mine = SmCountOf(context->incarnation());
+///   absl::StatusOr<SmCount> mine = SmCountOf(context->context());
 ///   if (!mine.ok()) return mine.status();
 ///   const unsigned blocks = 2 * static_cast<unsigned>(*mine);
 

@@ -78,7 +78,7 @@ class [[nodiscard]] SurfaceObject {
 
   CUGUEST_HIDE SurfaceObject() noexcept = default;  // empty
 
-  /// As Destroy(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates no host memory.
   CUGUEST_HIDE ~SurfaceObject() = default;
   CUGUEST_HIDE SurfaceObject(SurfaceObject&&) noexcept = default;
   CUGUEST_HIDE SurfaceObject& operator=(SurfaceObject&&) noexcept = default;
@@ -96,9 +96,9 @@ class [[nodiscard]] SurfaceObject {
   ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
-  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.
-  CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
+  CUGUEST_HIDE absl::Status Release() { return object_.Release(); }
 
   /// Gives up ownership without a driver call.
   [[nodiscard]] CUGUEST_HIDE CUsurfObject Leak() noexcept { return object_.Leak(); }

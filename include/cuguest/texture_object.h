@@ -118,7 +118,7 @@ class [[nodiscard]] TextureObject {
 
   CUGUEST_HIDE TextureObject() noexcept = default;  // empty
 
-  /// As Destroy(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates no host memory.
   CUGUEST_HIDE ~TextureObject() = default;
   CUGUEST_HIDE TextureObject(TextureObject&&) noexcept = default;
   CUGUEST_HIDE TextureObject& operator=(TextureObject&&) noexcept = default;
@@ -137,9 +137,9 @@ class [[nodiscard]] TextureObject {
   ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
-  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.
-  CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
+  CUGUEST_HIDE absl::Status Release() { return object_.Release(); }
 
   /// Gives up ownership without a driver call.
   [[nodiscard]] CUGUEST_HIDE CUtexObject Leak() noexcept { return object_.Leak(); }

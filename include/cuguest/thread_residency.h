@@ -9,11 +9,11 @@
 /// current and elide.
 ///
 ///   void Worker(const SharedContext& context, Queue* jobs) {
-///     ThreadResidency home(context.incarnation());
+///     ThreadResidency home(context.context());
 ///     if (!home.ok()) return jobs->Fail(ToStatus(home));
 ///     while (Job* job = jobs->Take()) {
 ///       job->Run();                                  // guards inside: two queries each
-///       if (home.Settle() != CUDA_SUCCESS) home.MoveTo(Reopen());   // e.g. after a reset
+///       if (home.Reassert() != CUDA_SUCCESS) home.MoveTo(Reopen());   // e.g. after a reset
 ///     }
 ///   }
 ///
@@ -37,7 +37,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// ThreadResidency
 ///
 /// Stack:   +1 from construction until Leave() or destruction, whatever was on it; then as
-///          it was found. What others do to it meanwhile is repaired by Settle() and on
+///          it was found. What others do to it meanwhile is repaired by Reassert() and on
 ///          leaving, and reported as an incident, as ContextGuard in mode kAlwaysPush does.
 /// Count:   none. The owner of the thread keeps the context alive, with a SharedContext or a
 ///          PrimaryContext.
@@ -45,7 +45,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          again: not even a thread that began after it had ended is mistaken for it. It ends in
 ///          any order, as ContextGuard's Note [Scopes end in any order] says.
 /// Errors:  construction never throws, never aborts: test ok(). result() is what
-///          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
+///          ContextGuard's would be, and then what the last Reassert() or MoveTo() gave.
 class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:
   /// Cost: three driver calls.
@@ -77,7 +77,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   ///                                          bound to, or another scope is open inside it
   ///         and the code with which repairing failed.
   /// Cost:   two driver calls, contention-free, when nothing is wrong.
-  CUresult Settle() noexcept;
+  CUresult Reassert() noexcept;
 
   /// Leaves the context and makes `context` the thread's own. On failure the thread has
   /// none, and its stack is what was found at the beginning.
@@ -88,7 +88,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
 
   /// Takes the context off. Does nothing the second time.
   ///
-  /// Errors: as ContextGuard::Restore: CUDA_ERROR_NOT_READY if another scope is open inside it, or
+  /// Errors: as ContextGuard::Leave: CUDA_ERROR_NOT_READY if another scope is open inside it, or
   /// on
   ///         another thread than the one it is bound to, whose stack keeps the entry until that
   ///         thread next begins or ends a scope (kElsewhere). It has left all the same.

@@ -26,7 +26,7 @@ int cuguest_residency_enter(cuguest_residency* residency, const cuguest_ref* ref
 int cuguest_residency_settle(cuguest_residency* residency) {
   const c::ResidencyStorage storage(residency);
   const CUresult code = storage.HasBegun();
-  return code == CUDA_SUCCESS ? storage->Settle() : code;
+  return code == CUDA_SUCCESS ? storage->Reassert() : code;
 }
 
 int cuguest_residency_move_to(cuguest_residency* residency, const cuguest_ref* ref) {

@@ -39,7 +39,7 @@ absl::StatusOr<bool> IsGreenOf(const Driver& driver, const ContextRef& primary) 
   // Which exists: the green one holds a reference.
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext owner,
                            PrimaryContext::Retain(Device::Borrow(device)));
-  return owner.incarnation() == primary;
+  return owner.context() == primary;
 }
 
 // Somebody's function.

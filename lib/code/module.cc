@@ -175,7 +175,7 @@ void Module::ForgetDestroyed(const ContextRef& context) const {
   if (code_ != nullptr) code_->ForgetDestroyed(context);
 }
 
-absl::Status Module::Unload() {
+absl::Status Module::Release() {
   if (code_ == nullptr) return absl::OkStatus();
   const std::string doing = "unload " + Quoted(code_->name());
   if (code_.use_count() > 1) {

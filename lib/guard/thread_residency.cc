@@ -11,7 +11,7 @@ ThreadResidency::ThreadResidency(const ContextRef& context, const char* file, in
   static_cast<void>(MoveTo(context));
 }
 
-CUresult ThreadResidency::Settle() noexcept {
+CUresult ThreadResidency::Reassert() noexcept {
   if (!thread_.IsThis() || context_.get() == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   const CUresult code = scope_.Reassert();
   if (code != CUDA_ERROR_ILLEGAL_STATE) result_ = code;  // otherwise a guard is inside it
@@ -40,7 +40,7 @@ CUresult ThreadResidency::Leave() noexcept {
   if (context_.get() == nullptr) return CUDA_SUCCESS;
   context_ = ContextRef();
   const CUresult code = scope_.Leave();
-  return code == CUDA_ERROR_ILLEGAL_STATE ? CUDA_SUCCESS : code;  // Settle() has left it
+  return code == CUDA_ERROR_ILLEGAL_STATE ? CUDA_SUCCESS : code;  // Reassert() has left it
 }
 
 const char* ThreadResidency::advice() const noexcept { return internal::Advice(result_); }

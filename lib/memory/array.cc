@@ -224,8 +224,8 @@ absl::StatusOr<Array> Array::Create(const ContextRef& context,
   return Array(std::move(object), internal::ToDescription(array, shape));
 }
 
-absl::Status Array::Destroy() {
-  const absl::Status destroyed = object_.Destroy();
+absl::Status Array::Release() {
+  const absl::Status destroyed = object_.Release();
   if (object_.handle() == 0) shape_ = {};
   return destroyed;
 }

@@ -231,7 +231,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
 OwnedMemory::OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept
     : range_(range), stream_(stream), thread_(ThreadNumber()) {}
 
-absl::Status OwnedMemory::Free() {
+absl::Status OwnedMemory::Release() {
   if (range_.pointer == 0) return absl::OkStatus();
   const bool is_ordered = IsOrdered();
   if (is_ordered && IsOfAnotherThread()) {
@@ -257,7 +257,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   return absl::OkStatus();
 }
 
-// As Free(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
+// As Release(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
 // of all threads.
 void OwnedMemory::End() noexcept {
   if (range_.pointer == 0) return;

@@ -42,7 +42,7 @@ std::string DestroyText(Kind kind, unsigned long long handle, const ContextRef& 
 
 }  // namespace
 
-absl::Status OwnedObject::Destroy() {
+absl::Status OwnedObject::Release() {
   if (handle_ == 0) return absl::OkStatus();
   const unsigned long long handle = handle_;
   const ContextRef context = context_;

@@ -172,7 +172,7 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
 
 PeerAccess::~PeerAccess() { static_cast<void>(End()); }
 
-absl::Status PeerAccess::Disable() {
+absl::Status PeerAccess::Release() {
   CUGUEST_RETURN_IF_CUDA_ERROR(End(), "disable peer access", PairText(context_, peer_));
   return absl::OkStatus();
 }

@@ -75,7 +75,7 @@ absl::Status RunCopy(const Task& task, const StreamRef* stream) {
   if (place->get() == nullptr) {
     acquired = AcquireOn(task.home().device);
     if (!acquired.ok()) return acquired.status();
-    place = &acquired->incarnation();
+    place = &acquired->context();
   }
   const ContextGuard guard(*place);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());

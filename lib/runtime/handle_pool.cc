@@ -157,7 +157,7 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const
       context_(request.stream.context()),
       guard_(context_, GuardMode::kElide, file, line),
       failure_(Enter(request, file, line)) {
-  if (!failure_.ok()) static_cast<void>(Restore());
+  if (!failure_.ok()) static_cast<void>(Leave());
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
@@ -238,7 +238,7 @@ void HandleScope::End(absl::Status* why) {
   }
   pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
   if (!is_current || put_back != PutBack::kUnchanged) return;
-  const CUresult code = relaxed_->Restore();
+  const CUresult code = relaxed_->Leave();
   if (why != nullptr) why->Update(ToStatus(code, "restore the stream-capture mode"));
   guard_.scope_.LeaveSeen();
 }
@@ -248,18 +248,18 @@ absl::Status HandleScope::Reassert() {
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   absl::Status status = ToStatus(code, "re-enter the context of a scope");
   if (ok()) failure_ = status;
-  static_cast<void>(Restore());
+  static_cast<void>(Leave());
   return status;
 }
 
-absl::Status HandleScope::Restore() {
+absl::Status HandleScope::Leave() {
   absl::Status status;
   End(&status);
   pool_ = HandlePools::Pin();
   if (relaxed_.has_value()) {
-    status.Update(ToStatus(relaxed_->Restore(), "restore the stream-capture mode"));
+    status.Update(ToStatus(relaxed_->Leave(), "restore the stream-capture mode"));
   }
-  status.Update(ToStatus(guard_.Restore(), "leave the context of a scope"));
+  status.Update(ToStatus(guard_.Leave(), "leave the context of a scope"));
   return status;
 }
 

@@ -73,7 +73,7 @@ CUresult GreenContext::End() noexcept {
   return code;
 }
 
-absl::Status GreenContext::Destroy() {
+absl::Status GreenContext::Release() {
   const CUcontext context = get();
   const CUresult code = End();
   if (code == CUDA_SUCCESS) return absl::OkStatus();

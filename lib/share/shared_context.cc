@@ -222,7 +222,7 @@ std::uint64_t SharedContext::use_count() const noexcept {
   return slot_ != nullptr ? Registry::Count(*slot_) : 0;
 }
 
-absl::Status SharedContext::Detach() {
+absl::Status SharedContext::Release() {
   if (slot_ == nullptr) {
     return absl::FailedPreconditionError("detach a shared context: it is attached to nothing");
   }

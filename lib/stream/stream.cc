@@ -127,7 +127,7 @@ absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& str
 absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStream zero) {
   stream = internal::NamedBy(stream, zero);
   CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext context, AcquireFromStream(stream));
-  return StreamRef(stream, context.incarnation());
+  return StreamRef(stream, context.context());
 }
 
 absl::StatusOr<Device> StreamRef::device() const {

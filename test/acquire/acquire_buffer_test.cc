@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {
 
 BOOST_AUTO_TEST_CASE(a_buffer_whose_context_was_reset_or_destroyed) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  DeviceBuffer<int> reset = DeviceBuffer<int>::Allocate(primary.incarnation(), 16).value();
+  DeviceBuffer<int> reset = DeviceBuffer<int>::Allocate(primary.context(), 16).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
   if (HasDriver(12000)) {

@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
     BOOST_TEST(IsActive(kFirst));
     const Result active = AcquireOn(kFirst, IfInactive::kCreate);
     ACQUIRES(active, created->get(), Source::kPrimary);
-    const ContextGuard guard(active->incarnation());
+    const ContextGuard guard(active->context());
     BOOST_TEST(guard.ok());
   }
   BOOST_TEST(!IsActive(kFirst));
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_a_primary_keeps_it) {
   {
     const AcquiredContext acquired(PrimaryContext::Retain(kFirst).value(), Source::kPrimary);
     BOOST_TEST(IsActive(kFirst));
-    BOOST_TEST(acquired.incarnation().IsAlive());
+    BOOST_TEST(acquired.context().IsAlive());
     BOOST_TEST((acquired.source() == Source::kPrimary));
     BOOST_TEST(acquired.device().value().get() == 0);
   }
@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(a_seen_context_that_was_reset_is_not_taken) {
   BOOST_TEST_REQUIRE(renewed.get() == old.get());
   const auto again = AcquireOn(kFirst);
   ACQUIRES(again, renewed.get(), Source::kCurrent);
-  BOOST_TEST((again->incarnation() == renewed.incarnation()));
+  BOOST_TEST((again->context() == renewed.context()));
   SetStack({});
   BOOST_TEST(old.Release().ok());
 }

@@ -22,7 +22,7 @@ using Source = cuguest::AcquiredContext::Source;
 inline std::string Complaint(const Result& result, CUcontext context, Source source) {
   if (!result.ok()) return result.status().ToString();
   if (result->get() != context) return "another context";
-  if (!result->incarnation().IsAlive()) return "dead";
+  if (!result->context().IsAlive()) return "dead";
   if (result->source() != source) return std::string("from ") + cuguest::Name(result->source());
   return "";
 }

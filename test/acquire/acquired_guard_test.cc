@@ -43,7 +43,7 @@ bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
 template <typename Acquired, typename = void>
 struct NamesItsContext : std::false_type {};
 template <typename Acquired>
-struct NamesItsContext<Acquired, std::void_t<decltype(std::declval<Acquired>().incarnation())>>
+struct NamesItsContext<Acquired, std::void_t<decltype(std::declval<Acquired>().context())>>
     : std::true_type {};
 static_assert(NamesItsContext<AcquiredContext&>::value);
 static_assert(NamesItsContext<const AcquiredContext&>::value);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(it_is_inside_what_was_acquired) {
     AcquiredGuard guard(cuguest::AcquireFromStream(stream));
     BOOST_TEST(guard.ok());
     BOOST_TEST(guard.status().ok());
-    BOOST_TEST((guard.incarnation() == ContextRef::Borrow(b.get())));
+    BOOST_TEST((guard.context() == ContextRef::Borrow(b.get())));
     BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kStream));
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(it_keeps_the_reference_for_the_scope) {
     const AcquiredGuard guard(cuguest::AcquireOn(kFirst, IfInactive::kCreate));
     BOOST_TEST(guard.ok());
     BOOST_TEST(IsActive());
-    BOOST_TEST(guard.incarnation().IsAlive());
+    BOOST_TEST(guard.context().IsAlive());
     BOOST_TEST(GetStack() == Stack{guard.acquired().get()});
   }
   BOOST_TEST(!IsActive());
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_acquired_changes_nothing) {
     BOOST_TEST(!guard.ok());
     BOOST_TEST((guard.status().code() == absl::StatusCode::kInvalidArgument));
     BOOST_TEST(guard.Reassert() == CUDA_ERROR_INVALID_CONTEXT);
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   }
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_is_inside_the_current_context) {
     AcquiredGuard guard(kFirst);
     BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
     BOOST_TEST(guard.status().ok());
-    BOOST_TEST((guard.incarnation() == ContextRef::Borrow(a.get())));
+    BOOST_TEST((guard.context() == ContextRef::Borrow(a.get())));
     BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kCurrent));
     BOOST_TEST(guard.guard().elided());
     BOOST_TEST(guard.guard().get() == a.get());
@@ -227,12 +227,12 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_knows_the_incarnation,
   BOOST_TEST(cuguest::AcquireOn(kFirst).ok());
   AcquiredGuard guard(kFirst);
   BOOST_TEST(guard.guard().elided());
-  BOOST_TEST((guard.incarnation() == old.incarnation()));
+  BOOST_TEST((guard.context() == old.context()));
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(kFirst.get()) == CUDA_SUCCESS);
   const PrimaryContext renewed = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(!guard.ok());
-  static_cast<void>(guard.Restore());
+  static_cast<void>(guard.Leave());
   static_cast<void>(TakeIncidents());
   SetStack({});
   BOOST_TEST(old.Release().ok());

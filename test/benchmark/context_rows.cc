@@ -64,7 +64,7 @@ struct Objects {
   Objects() : guard(TheWorld().user) {
     REQUIRE(driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     REQUIRE(driver.MemAlloc(&pointer, 1 << 20) == CUDA_SUCCESS);
-    static_cast<void>(guard.Restore());
+    static_cast<void>(guard.Leave());
   }
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;

@@ -60,7 +60,7 @@ struct Detached {
   static constexpr char kName[] = "SharedContext::Attach(handle), Detach()";
   static void Pair() {
     auto attached = SharedContext::Attach(g_world.context);
-    benchmark::DoNotOptimize(attached->Detach().ok());
+    benchmark::DoNotOptimize(attached->Release().ok());
   }
 };
 

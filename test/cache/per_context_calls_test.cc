@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
     const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
     BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 6U);
     BOOST_TEST(cache.GetOrMake(primary.get(), Maker(&ledger)).ok());
-    BOOST_TEST(cache.Forget(primary.incarnation()));
+    BOOST_TEST(cache.Forget(primary.context()));
   }
   // Nor is any other context asked for.
   std::vector<OwnContext> others(40);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  const ContextRef old_life = primary.incarnation();
+  const ContextRef old_life = primary.context();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.Release().ok());
   primary = PrimaryContext::Retain(kFirst).value();
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(
   {
     cuguest::internal::PerContextTable::Claim claim(&table);
     cuguest::internal::PerContextTable::Held held;
-    BOOST_TEST(claim.TakeOrPin(primary.incarnation(), &held).ok());
+    BOOST_TEST(claim.TakeOrPin(primary.context(), &held).ok());
     held = claim.Publish();
     cuguest::internal::PerContextTable::Unpin(held.stripe);
   }

@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(
   Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   Cache cache;
-  const ContextRef old_life = primary.incarnation();
+  const ContextRef old_life = primary.context();
   BOOST_TEST(cache.GetOrMake(old_life, Maker(&ledger)).ok());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.Release().ok());
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(
   Sim::ResetCalls();
   const auto made = cache.GetOrMake(primary.get(), Maker(&ledger));
   BOOST_TEST_REQUIRE(made.ok());
-  BOOST_TEST(((*made)->context() == primary.incarnation()));
+  BOOST_TEST(((*made)->context() == primary.context()));
   BOOST_TEST(Sim::Calls("cuStreamDestroy") == 0U);
   BOOST_TEST(ledger.given_up == 1);
   BOOST_TEST(ledger.destroyed == 0);
@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(forget_gives_up_what_is_dead) {
   Ledger ledger;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   Cache cache;
-  BOOST_TEST(cache.GetOrMake(primary.incarnation(), Maker(&ledger)).ok());
+  BOOST_TEST(cache.GetOrMake(primary.context(), Maker(&ledger)).ok());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
-  BOOST_TEST(cache.Forget(primary.incarnation()));
+  BOOST_TEST(cache.Forget(primary.context()));
   BOOST_TEST(ledger.given_up == 1);
   BOOST_TEST(ledger.destroyed == 0);
 }
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(dropped_value_ends_only_by_its_name) {
 BOOST_AUTO_TEST_CASE(dropped_value_of_dead_context_is_found) {
   Ledger ledger;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  const ContextRef ref = primary.incarnation();
+  const ContextRef ref = primary.context();
   Cache cache;
   {
     const Cache::Pin pin = cache.GetOrMake(ref, Maker(&ledger)).value();
@@ -241,11 +241,11 @@ BOOST_AUTO_TEST_CASE(
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   Cache cache;
   {
-    const Cache::Pin pin = cache.GetOrMake(primary.incarnation(), Maker(&ledger)).value();
+    const Cache::Pin pin = cache.GetOrMake(primary.context(), Maker(&ledger)).value();
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
     primary = PrimaryContext::Retain(kFirst).value();
-    BOOST_TEST(cache.GetOrMake(primary.incarnation(), Maker(&ledger)).ok());
+    BOOST_TEST(cache.GetOrMake(primary.context(), Maker(&ledger)).ok());
     BOOST_TEST(pin->IsWhole());
     BOOST_TEST(cache.size() == 1U);
     BOOST_TEST(ledger.given_up == 0);

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_context_without_incarnation_is_refused) {
   BOOST_TEST(!cache.ForgetDestroyed(ContextRef()));
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
-  refused(primary.incarnation(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  refused(primary.context(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   refused(primary.get(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(ledger.made == 0);
   BOOST_TEST(cache.size() == 0U);
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(
       {
         const std::shared_lock<std::shared_mutex> shared(hosts);
         const unsigned which = random() % (own.size() + 1);
-        const ContextRef ref = which < own.size() ? refs[which] : primary.incarnation();
+        const ContextRef ref = which < own.size() ? refs[which] : primary.context();
         Cache::Pin pin;
         if (dice < 600) {
           pin = cache->Find(ref);

@@ -74,7 +74,7 @@ void UseCode(const ContextRef& context) {
   DONE(borrowed.status());
   DONE(borrowed->Preload(context));
   kernel.reset();
-  DONE(module->Unload());
+  DONE(module->Release());
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ absl::Status UseCode(const ContextRef& context) {
     }
   }
   kernel.reset();
-  return module->Unload();
+  return module->Release();
 }
 
 // A guard that is not told what is current at its end asks again.
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(every_call_may_fail) {
   const OwnContext caller;
   // A primary one, from which any driver's Module unloads itself.
   const PrimaryContext context = PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
-  const ContextRef here = context.incarnation();
+  const ContextRef here = context.context();
   unsigned seen = 0;
   for (const std::vector<CUcontext>& stack :
        {std::vector<CUcontext>{}, {caller.get()}, {context.get()}}) {
@@ -147,12 +147,12 @@ BOOST_AUTO_TEST_CASE(an_unload_that_fails_can_be_tried_again) {
   for (const char* entry : {"cuThreadExchangeStreamCaptureMode", "cuLibraryUnload"}) {
     if (entry == std::string("cuLibraryUnload") && !HasDriver(12000)) continue;
     Sim::FailCall(entry, 1, kInjected);
-    const absl::Status status = module.Unload();
+    const absl::Status status = module.Release();
     BOOST_TEST((CodeOf(status) == kInjected), status.ToString());
     BOOST_TEST(static_cast<bool>(module));
     DONE(module.GetKernel("store").status());
   }
-  DONE(module.Unload());
+  DONE(module.Release());
   BOOST_TEST((Sim::Live() == before));
 }
 

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_result_is_an_image_for_module) {
   absl::StatusOr<cuguest::Module> module = cuguest::Module::LoadIn(owner.ref(), image);
   BOOST_TEST_REQUIRE(module.ok(), module.status().ToString());
   SUCCEEDS(module->GetKernel("twist").status());
-  SUCCEEDS(module->Unload());
+  SUCCEEDS(module->Release());
 }
 
 BOOST_AUTO_TEST_CASE(inputs_from_files) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_device_runtime, *OnlyIf(&HasDeviceRuntime, "needs libcu
   const Undisturbed undisturbed;
   absl::StatusOr<cuguest::Module> module = cuguest::Module::LoadIn(owner.ref(), *image);
   SUCCEEDS(module.status());
-  SUCCEEDS(module->Unload());
+  SUCCEEDS(module->Release());
 }
 
 BOOST_AUTO_TEST_CASE(a_linker_links_again_and_with_more) {
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ends_first) {
 
 BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset) {
   const auto primary = PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
-  const Linker linker = LinkerOf(primary.incarnation(), TwistInputs());
+  const Linker linker = LinkerOf(primary.context(), TwistInputs());
   SUCCEEDS(linker.Complete().status());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   REFUSES(linker.Complete().status(), kFailedPrecondition, "destroyed or reset");

@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(the_callers_stack_is_left_alone, Fixture) {
     DONE(loaded.GetKernel("store")->FunctionIn(here).status());
     DONE(loaded.GetGlobal<unsigned>(here, "counters").status());
     DONE(loaded.Preload(here));
-    DONE(loaded.Unload());
+    DONE(loaded.Release());
     BOOST_TEST(GetStack() == stack);
   }
   SetStack({});
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_dead_context_may_be_current) {
     DONE(module.KernelNames().status());
     DONE(module.GetKernel("bounded")->FunctionIn(Ref(context.get())).status());
     DONE(module.GetGlobal<unsigned>(Ref(context.get()), "counters").status());
-    DONE(module.Unload());
+    DONE(module.Release());
     DONE(Module::LoadIn(Ref(context.get()), Ptx()).status());
   }
   CUcontext popped = nullptr;
@@ -343,13 +343,13 @@ BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew,
   const Kernel store = module.GetKernel("store").value();
   Sim::RegisterKernel("store", &Store);
   PrimaryContext primary = PrimaryContext::Retain(device).value();
-  const ContextRef before = primary.incarnation();
+  const ContextRef before = primary.context();
   BOOST_TEST(Stored(store, before, 1) == 1U);
   Fill(*module.GetGlobal<unsigned>(before, "counters"), 9);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST((CodeOf(store.FunctionIn(primary.get()).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   PrimaryContext again = PrimaryContext::Retain(device).value();
-  const ContextRef after = again.incarnation();
+  const ContextRef after = again.context();
   BOOST_TEST_REQUIRE((after != before));
   BOOST_TEST(Stored(store, after, 2) == 2U);
   BOOST_TEST(ValuesOf(*module.GetGlobal<unsigned>(after, "counters")) ==
@@ -421,16 +421,16 @@ BOOST_AUTO_TEST_SUITE(loading)
 BOOST_FIXTURE_TEST_CASE(unloading_waits_for_no_kernel_to_be_left, Fixture) {
   std::optional<Kernel> store = module.GetKernel("store").value();
   const Kernel copy = *store;
-  REFUSED(module.Unload(), kFailedPrecondition, "2 Kernels of it are still there");
+  REFUSED(module.Release(), kFailedPrecondition, "2 Kernels of it are still there");
   BOOST_TEST(Stored(*store, here, 3) == 3U);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_unloaded_module_is_empty, Fixture) {
   DONE(module.GetKernel("store")->FunctionIn(here).status());
-  DONE(module.Unload());
+  DONE(module.Release());
   BOOST_TEST(!module);
   BOOST_TEST(module.name() == "");
-  DONE(module.Unload());
+  DONE(module.Release());
   REFUSED(module.GetKernel("store").status(), kFailedPrecondition, "empty, or unloaded");
   REFUSED(module.KernelNames().status(), kFailedPrecondition, "empty, or unloaded");
   REFUSED(module.GetGlobal<int>(here, "counters").status(), kFailedPrecondition,

@@ -90,7 +90,7 @@ void Try(const Bytes& bytes, Check check, const ContextRef& context, Counts* cou
   }
   ++counts->loaded;
   Use(*module, context);
-  DONE(module->Unload());
+  DONE(module->Release());
 }
 
 Counts TryAll(Check check, const ContextRef& context) {

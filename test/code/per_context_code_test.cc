@@ -79,7 +79,7 @@ void AModuleForEachContext() {
     Module module = PerContextModule(Ptx());
     UseInTwoContexts(module);
     if (Sim::IsActive()) CHECK(Sim::Live().modules == before.modules + 2);
-    CHECK(module.Unload().ok());
+    CHECK(module.Release().ok());
   }
   CHECK(Sim::Live().modules == before.modules);
   CHECK(RAW(cuCtxDestroy)(first) == CUDA_SUCCESS);
@@ -94,7 +94,7 @@ void BelowCuda12() {
     UseInTwoContexts(module);
     CHECK(Sim::Calls("cuLibraryLoadData") == 0);
     CHECK(Sim::Live().modules == 2);
-    CHECK(module.Unload().ok());
+    CHECK(module.Release().ok());
     CHECK(Sim::Live().modules == 0);
   }
   const ContextRef here = Ref(MakeContext());

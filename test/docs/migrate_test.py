@@ -25,6 +25,13 @@ cuguest::Judgement said = cuguest::JudgeVersions();  // cuguest::CompatibilityRe
 setenv("CUGUEST_SIM_RUNTIME_VERSION", "12000", 1);  // setenv("CUDASIM_RUNTIME_VERSION", "12000", 1);
 static_assert(ContextGuard::kMaxExactDepth > 8);  // static_assert(ExactGuard::kMaxDepth > 8);
 ContextGuard guard(context, GuardMode::kExact);  // says: ExactGuard
+ContextGuard guard(shared.incarnation());  // ContextGuard guard(shared.context());
+guard->Restore(); buffer.Free(); green.Destroy();  // guard->Leave(); buffer.Release(); green.Release();
+module->Unload(); access.Disable(); shared.Detach();  // module->Release(); access.Release(); shared.Release();
+residency.Settle(); capture.Free(view); Free();  // residency.Reassert(); capture.Free(view); Free();
+ContextGuard guard(context, Location::Here());  // says: behind
+guard.emplace(context, cuguest::Location::Here());  // says: behind
+guard.emplace(context, GuardMode::kElide, Location::Here());  // guard.emplace(context, GuardMode::kElide, Location::Here());
 cuguest::SetIncidentHandler(&Log);  // says: IncidentListener
 runtime::DeviceGuard guard(device);  // says: kCreate
 runtime::DeviceGuard guard(device, IfInactive::kRefuse);  // runtime::DeviceGuard guard(device, IfInactive::kRefuse);

@@ -146,13 +146,13 @@ std::vector<Row> Scopes() {
   return {
       MakeRow("CalleeScope", std::function([](CUcontext context) {
                 CalleeScope made(context);
-                return made.ok() ? cuguest::ToStatus(made.Restore(), "restore")
+                return made.ok() ? cuguest::ToStatus(made.Leave(), "restore")
                                  : cuguest::ToStatus(made);
               }),
               AsksDriver(), Handle()),
       MakeRow("CalleeScope: by reference", std::function([](ContextRef context) {
                 CalleeScope made(context);
-                return made.ok() ? cuguest::ToStatus(made.Restore(), "restore")
+                return made.ok() ? cuguest::ToStatus(made.Leave(), "restore")
                                  : cuguest::ToStatus(made);
               }),
               AsksDriver(), Ref()),
@@ -162,7 +162,7 @@ std::vector<Row> Scopes() {
               AsksNobody(), scope, ErrorNumber()),
       MakeRow("CalleeScope::Reassert",
               std::function([](CalleeScope* of) { return of->Reassert(); }), UsesScope(), scope),
-      MakeRow("CalleeScope::Restore", std::function([](CalleeScope* of) { return of->Restore(); }),
+      MakeRow("CalleeScope::Leave", std::function([](CalleeScope* of) { return of->Leave(); }),
               EndsScope(), scope),
       MakeRow("DeviceGuard DeviceGuard::Reassert",
               std::function([](Device device, IfInactive if_inactive) {
@@ -177,8 +177,8 @@ std::vector<Row> Scopes() {
                 return Says(of->Note(static_cast<cudaError_t>(code), nullptr) == code);
               }),
               AsksNobody(), errors, ErrorNumber()),
-      MakeRow("LastErrorScope::Restore",
-              std::function([](LastErrorScope* of) { return Says(of->Restore()); }),
+      MakeRow("LastErrorScope::Leave",
+              std::function([](LastErrorScope* of) { return Says(of->Leave()); }),
               {{0}, {0}, Expected{kRefuses}.Reported(), Expected{kRefuses}.Reported(), {0}},
               errors),
   };

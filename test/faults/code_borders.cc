@@ -161,7 +161,7 @@ std::vector<Row> Modules() {
                 module->ForgetDestroyed(context);
               }),
               AsksNobody(), module({0}), Ref(0, 0)),
-      MakeRow("Module::Unload", std::function([](Module* module) { return module->Unload(); }),
+      MakeRow("Module::Release", std::function([](Module* module) { return module->Release(); }),
               GivesBack(), module({0})),
       MakeRow("GetLoadingMode", std::function([] { return GetLoadingMode(); }), AsksDriver()),
   };
@@ -458,7 +458,7 @@ std::vector<Row> Arrays() {
                      Is("has all width", ArrayShape(SIZE_MAX), Expected{kInvalid}.ByDriver()),
                      Is("has no channels", ArrayShape(16, 0), Expected{kInvalid}.ByDriver()),
                      Is("has 3 channels", ArrayShape(16, 3), Expected{kInvalid}.ByDriver())})),
-      MakeRow("Array::Destroy", std::function([](Array* of) { return of->Destroy(); }), GivesBack(),
+      MakeRow("Array::Release", std::function([](Array* of) { return of->Release(); }), GivesBack(),
               array({0})),
       MakeRow("SurfaceObject SurfaceObject::Create",
               std::function([](Array* of) { return SurfaceObject::Create(*of); }), AsksDriver(),
@@ -485,11 +485,11 @@ std::vector<Row> Arrays() {
                                        Expected{kPrecondition}.ByDriver()}}},
           Among(texels, {Is("has all width", too_many, {kOutOfRange}),
                          Is("has no channels", no_channels, {kUnimplemented})})),
-      MakeRow("SurfaceObject::Destroy",
-              std::function([](Surface* of) { return of->object.Destroy(); }), GivesBack(),
+      MakeRow("SurfaceObject::Release",
+              std::function([](Surface* of) { return of->object.Release(); }), GivesBack(),
               Owner<Surface>(&MadeSurface, {0})),
-      MakeRow("TextureObject::Destroy",
-              std::function([](TextureObject* of) { return of->Destroy(); }), GivesBack(),
+      MakeRow("TextureObject::Release",
+              std::function([](TextureObject* of) { return of->Release(); }), GivesBack(),
               Owner<TextureObject>(&MadeTexture, {0})),
   };
 }

@@ -39,7 +39,7 @@ Parameter<ContextGuard*> AGuard(Expected never, Expected left) {
             std::move(never)},
            {"was left", Made<ContextGuard>([inside](const Things& things) {
               auto guard = inside(things);
-              BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+              BOOST_TEST(guard->Leave() == CUDA_SUCCESS);
               return guard;
             }),
             std::move(left)}}};
@@ -70,10 +70,10 @@ std::vector<Row> Guards() {
       MakeRow("ContextGuard::Reassert",
               std::function([](ContextGuard* guard) { return guard->Reassert(); }), UsesScope(),
               AGuard({kPrecondition}, {kPrecondition})),
-      MakeRow("ContextGuard::Restore",
-              std::function([](ContextGuard* guard) { return guard->Restore(); }), EndsScope(),
+      MakeRow("ContextGuard::Leave",
+              std::function([](ContextGuard* guard) { return guard->Leave(); }), EndsScope(),
               AGuard({0}, {0})),
-      MakeRow("ExactGuard ExactGuard::Reassert ExactGuard::Restore",
+      MakeRow("ExactGuard ExactGuard::Reassert ExactGuard::Leave",
               std::function([](CUcontext context) {
                 ExactGuard guard(context);
                 return EnterAndLeave(guard);
@@ -84,20 +84,20 @@ std::vector<Row> Guards() {
                 return EnterAndLeave(guard);
               }),
               exact, Ref()),
-      MakeRow("NoContextGuard NoContextGuard::Restore", std::function([] {
+      MakeRow("NoContextGuard NoContextGuard::Leave", std::function([] {
                 NoContextGuard guard;
-                return guard.ok() ? ToStatus(guard.Restore(), "restore") : ToStatus(guard);
+                return guard.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(guard);
               }),
               exact),
-      MakeRow("HostScope HostScope::Restore: of a guard", std::function([](ContextGuard* guard) {
+      MakeRow("HostScope HostScope::Leave: of a guard", std::function([](ContextGuard* guard) {
                 HostScope host(*guard);
-                return host.ok() ? ToStatus(host.Restore(), "restore") : ToStatus(host);
+                return host.ok() ? ToStatus(host.Leave(), "restore") : ToStatus(host);
               }),
               {{0}, {kPrecondition}, {kPrecondition}, {kPrecondition}, {kCancelled}},
               AGuard({0}, {0})),
-      MakeRow("CaptureModeGuard CaptureModeGuard::Restore", std::function([](int mode) {
+      MakeRow("CaptureModeGuard CaptureModeGuard::Leave", std::function([](int mode) {
                 CaptureModeGuard guard(static_cast<CUstreamCaptureMode>(mode));
-                return guard.ok() ? ToStatus(guard.Restore(), "restore") : ToStatus(guard);
+                return guard.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(guard);
               }),
               {{0}, {0}, {0}, {0}, {kCancelled}},
               Among(2, {Is("is -1", -1, {kInvalid}), Is("is 3", 3, {kInvalid}),
@@ -179,8 +179,8 @@ std::vector<Row> Scopes() {
                 return residency.ok() ? ToStatus(residency.Leave(), "leave") : ToStatus(residency);
               }),
               AsksDriver(), Ref()),
-      MakeRow("ThreadResidency::Settle",
-              std::function([](ThreadResidency* residency) { return residency->Settle(); }),
+      MakeRow("ThreadResidency::Reassert",
+              std::function([](ThreadResidency* residency) { return residency->Reassert(); }),
               UsesScope(), AResidency({kPrecondition})),
       MakeRow("ThreadResidency::MoveTo",
               std::function([](ThreadResidency* residency, ContextRef context) {
@@ -190,13 +190,13 @@ std::vector<Row> Scopes() {
       MakeRow("ThreadResidency::Leave",
               std::function([](ThreadResidency* residency) { return residency->Leave(); }),
               EndsScope(), AResidency({0})),
-      MakeRow("AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Restore",
+      MakeRow("AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Leave",
               std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
                 AcquiredGuard guard(device, if_inactive, mode);
                 if (!guard.ok()) return guard.status();
                 const CUresult code = guard.Reassert();
                 return code != CUDA_SUCCESS ? ToStatus(code, "reassert")
-                                            : ToStatus(guard.Restore(), "restore");
+                                            : ToStatus(guard.Leave(), "restore");
               }),
               AsksDriver(), ADevice(), Creating(), Mode()),
       MakeRow("AcquiredGuard: of what was not acquired", std::function([](int code) {
@@ -263,8 +263,8 @@ std::vector<Row> Devices() {
                 return PeerAccess::Enable(context, peer);
               }),
               AsksDriver(), Ref(), peer),
-      MakeRow("PeerAccess::Disable",
-              std::function([](PeerAccess* access) { return access->Disable(); }),
+      MakeRow("PeerAccess::Release",
+              std::function([](PeerAccess* access) { return access->Release(); }),
               Everywhere{{0}, {kPrecondition}, {kNoPermission}, {0}, {0}},
               Parameter<PeerAccess*>{
                   [](Given& given) {
@@ -321,8 +321,8 @@ std::vector<Row> Owners() {
       MakeRow("SharedContext::Attach: by reference",
               std::function([](ContextRef context) { return SharedContext::Attach(context); }),
               AsksDriver(), Ref()),
-      MakeRow("SharedContext::Detach",
-              std::function([](SharedContext* owner) { return owner->Detach(); }), {},
+      MakeRow("SharedContext::Release",
+              std::function([](SharedContext* owner) { return owner->Release(); }), {},
               Owner<SharedContext>(shared, {kPrecondition})),
       MakeRow("GreenContext GreenContext::Create", std::function([](Device device, SmCount least) {
                 return GreenContext::Create(device, least);
@@ -331,8 +331,8 @@ std::vector<Row> Owners() {
       MakeRow("GreenContext::Create: of no partition",
               std::function([](int) { return GreenContext::Create(SmPartition()); }),
               {{kInvalid}, {kPrecondition}, {kInvalid}, {kInvalid}, {kInvalid}}, Among(0, {})),
-      MakeRow("GreenContext::Destroy",
-              std::function([](GreenContext* owner) { return owner->Destroy(); }), GivesBack(),
+      MakeRow("GreenContext::Release",
+              std::function([](GreenContext* owner) { return owner->Release(); }), GivesBack(),
               Owner<GreenContext>(green, {0, kPrecondition})),
       MakeRow("SmSplit::Of", std::function([](Device device, SmCount least, unsigned groups) {
                 return SmSplit::Of(device, least, groups);

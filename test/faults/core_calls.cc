@@ -77,15 +77,15 @@ absl::Status GuardThatMoves(const Things& t) {
   ContextGuard guard(kMode);
   const CUresult to_home = guard.MoveTo(t.home.get());
   const CUresult to_other = guard.MoveTo(t.other.ref());
-  return FirstOf({to_home, to_other, guard.Restore()});
+  return FirstOf({to_home, to_other, guard.Leave()});
 }
 
 std::vector<Call> Guards() {
   return {
-      {"ContextGuard ContextGuard::Reassert ContextGuard::Restore", kOk,
+      {"ContextGuard ContextGuard::Reassert ContextGuard::Leave", kOk,
        GuardByHandle<GuardMode::kElide>},
       {"ContextGuard: always push", kOk, GuardByHandle<GuardMode::kAlwaysPush>},
-      {"ExactGuard ExactGuard::Reassert ExactGuard::Restore", kOk,
+      {"ExactGuard ExactGuard::Reassert ExactGuard::Leave", kOk,
        [](const Things& t) {
          ExactGuard guard(t.home.get());
          return EnterAndLeave(guard);
@@ -100,9 +100,9 @@ std::vector<Call> Guards() {
          ContextGuard outer(t.home.get());
          ContextGuard inner(t.other.ref());
          if (!outer.ok() || !inner.ok()) return ToStatus(outer.ok() ? inner : outer);
-         const CUresult out_of_turn = outer.Restore();
+         const CUresult out_of_turn = outer.Leave();
          return FirstOf(
-             {out_of_turn == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : out_of_turn, inner.Restore()});
+             {out_of_turn == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : out_of_turn, inner.Leave()});
        }},
       {"ContextGuard: by reference", kOk,
        [](const Things& t) {
@@ -133,36 +133,36 @@ std::vector<Call> Guards() {
          const CUresult reasserted = moved.Reassert();
          return FirstOf({to_other, reasserted, moved.Leave()});
        }},
-      {"NoContextGuard NoContextGuard::Restore", kOk,
+      {"NoContextGuard NoContextGuard::Leave", kOk,
        [](const Things&) {
          NoContextGuard none;
-         return none.ok() ? FirstOf({none.Restore()}) : ToStatus(none);
+         return none.ok() ? FirstOf({none.Leave()}) : ToStatus(none);
        }},
-      {"HostScope HostScope::Restore", kOk,
+      {"HostScope HostScope::Leave", kOk,
        [](const Things& t) {
          ContextGuard outer(t.home.ref());
          ContextGuard inner(t.other.get());
          if (!outer.ok() || !inner.ok()) return ToStatus(outer.ok() ? inner : outer);
          HostScope host;
          const CUresult left = host.result();
-         static_cast<void>(host.Restore());
+         static_cast<void>(host.Leave());
          const CUresult back = inner.Reassert();
-         const CUresult restored = inner.Restore();
-         return FirstOf({left, back, restored, outer.Restore()});
+         const CUresult restored = inner.Leave();
+         return FirstOf({left, back, restored, outer.Leave()});
        }},
-      {"ThreadResidency ThreadResidency::Settle ThreadResidency::MoveTo ThreadResidency::Leave",
+      {"ThreadResidency ThreadResidency::Reassert ThreadResidency::MoveTo ThreadResidency::Leave",
        kOk,
        [](const Things& t) {
          ThreadResidency residency(t.home.ref());
          if (!residency.ok()) return ToStatus(residency);
-         const CUresult settled = residency.Settle();
+         const CUresult settled = residency.Reassert();
          const CUresult moved = residency.MoveTo(t.other.ref());
          return FirstOf({settled, moved, residency.Leave()});
        }},
-      {"CaptureModeGuard CaptureModeGuard::Restore", kOk,
+      {"CaptureModeGuard CaptureModeGuard::Leave", kOk,
        [](const Things&) {
          CaptureModeGuard relaxed;
-         return relaxed.ok() ? FirstOf({relaxed.Restore()}) : ToStatus(relaxed);
+         return relaxed.ok() ? FirstOf({relaxed.Leave()}) : ToStatus(relaxed);
        }},
       {"CaptureStateOf", kOk,
        [](const Things& t) {
@@ -258,21 +258,21 @@ std::vector<Call> Owners() {
        [](const Things&) -> Outcome {
          absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(First());
          if (!primary.ok()) return primary.status();
-         Outcome outcome = SharedContext::Attach(primary->incarnation());
+         Outcome outcome = SharedContext::Attach(primary->context());
          return Together(std::move(outcome), *std::move(primary));
        }},
       {"SharedContext::Attach: a destroyed context", kOver,
        [](const Things& t) { return SharedContext::Attach(t.ended); }},
-      {"SharedContext::Detach: the last holder", kOk,
+      {"SharedContext::Release: the last holder", kOk,
        [](const Things&) {
          return OfShared(SharedContext::Create(First()),
-                         [](SharedContext& shared) { return shared.Detach(); });
+                         [](SharedContext& shared) { return shared.Release(); });
        }},
-      {"SharedContext::Detach", kOk,
+      {"SharedContext::Release", kOk,
        [](const Things& t) {
          absl::StatusOr<SharedContext> shared = SharedContext::Attach(t.home.get());
          if (!shared.ok()) return Outcome(shared.status());
-         const absl::Status detached = shared->Detach();
+         const absl::Status detached = shared->Release();
          return Together(detached, *std::move(shared));
        }},
       {"SharedContext::CheckSharing", kOk,
@@ -287,10 +287,10 @@ std::vector<Call> Owners() {
          if (!split.ok()) return split.status();
          return OfGreen(GreenContext::Create(split->parts[0]));
        }},
-      {"GreenContext::Destroy", Since(12040, kOk),
+      {"GreenContext::Release", Since(12040, kOk),
        [](const Things&) {
          return OfGreen(GreenContext::Create(First(), SmCount{8}),
-                        [](GreenContext& green) { return green.Destroy(); });
+                        [](GreenContext& green) { return green.Release(); });
        }},
   };
 }
@@ -330,17 +330,17 @@ std::vector<Call> Acquiring() {
        [](const Things& t) { return cuguest::AcquireFromBuffer(t.view); }},
       {"AcquireFromBuffer: a view of a destroyed context", kOver,
        [](const Things& t) { return cuguest::AcquireFromBuffer(t.ended_view); }},
-      {"AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Restore", kOk,
+      {"AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Leave", kOk,
        [](const Things& t) {
          AcquiredGuard guard(cuguest::AcquireFromStream(t.stream.get()));
          if (!guard.ok()) return guard.status();
          const CUresult reasserted = guard.Reassert();
-         return FirstOf({reasserted, guard.Restore()});
+         return FirstOf({reasserted, guard.Leave()});
        }},
       {"AcquiredGuard: a device", kOk,
        [](const Things&) {
          AcquiredGuard guard(First(), IfInactive::kCreate);
-         return guard.ok() ? FirstOf({guard.Restore()}) : guard.status();
+         return guard.ok() ? FirstOf({guard.Leave()}) : guard.status();
        }},
       {"AcquiredContext::device", kOk,
        [](const Things& t) -> Outcome {

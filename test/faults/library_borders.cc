@@ -140,7 +140,7 @@ Everywhere PutsBack() {
 
 template <typename Scope>
 absl::Status Leave(Scope* scope) {
-  return scope->ok() ? scope->Restore() : scope->status();
+  return scope->ok() ? scope->Leave() : scope->status();
 }
 
 template <typename K>
@@ -185,8 +185,8 @@ std::vector<Row> OfEach() {
       MakeRow("LibraryScope::Reassert: " + of,
               std::function([](Scope* scope) { return scope->Reassert(); }), EntersAgain(),
               Open<K>()),
-      MakeRow("LibraryScope::Restore: " + of,
-              std::function([](Scope* scope) { return scope->Restore(); }), PutsBack(), Open<K>()),
+      MakeRow("LibraryScope::Leave: " + of,
+              std::function([](Scope* scope) { return scope->Leave(); }), PutsBack(), Open<K>()),
       MakeRow("LibraryHandles::Forget: " + of,
               std::function([](Handles* handles, ContextRef context) {
                 static_cast<void>(handles->Forget(context));

@@ -129,8 +129,9 @@ std::vector<Row> Buffers() {
               Count(kCount, sizeof(int), {kInvalid}, {kInvalid}, {kInvalid}),
               // Whatever has become of the stream, the memory can be freed.
               AStream().But("is of a context that was reset", {0})),
-      MakeRow("DeviceBuffer::Free", std::function([](Buffer* buffer) { return buffer->Free(); }),
-              GivesBack(), Owner<Buffer>(made, {0})),
+      MakeRow("DeviceBuffer::Release",
+              std::function([](Buffer* buffer) { return buffer->Release(); }), GivesBack(),
+              Owner<Buffer>(made, {0})),
       MakeRow("DeviceBuffer::FreeAsync", std::function([](Buffer* buffer, StreamRef stream) {
                 return buffer->FreeAsync(stream);
               }),
@@ -140,8 +141,9 @@ std::vector<Row> Buffers() {
                 return Pinned::Allocate(context, count, of);
               }),
               AsksDriver(), Ref(), Elements({0}), flags),
-      MakeRow("PinnedBuffer::Free", std::function([](Pinned* buffer) { return buffer->Free(); }),
-              GivesBack(), Owner<Pinned>(pinned, {0})),
+      MakeRow("PinnedBuffer::Release",
+              std::function([](Pinned* buffer) { return buffer->Release(); }), GivesBack(),
+              Owner<Pinned>(pinned, {0})),
   };
 }
 

@@ -187,7 +187,7 @@ void RunGuard(const Cast& cast, Input* input) {
     is_elided = guard.elided();
     done = RunCallee(cast, &guard, input);
     g_incidents.clear();  // those of Reassert() and of the callee's own guards
-    restored = guard.Restore();
+    restored = guard.Leave();
   }
   const std::vector<Incident> incidents = g_incidents;
   const Stack after = TakeDown();

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(kernels_run_in_a_green_context, *cuguest_streams::NeedsGree
   Bench<unsigned> bench(10);
   const cuguest::GreenContext green =
       cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount(8)).value();
-  const ContextRef& ref = green.incarnation();
+  const ContextRef& ref = green.context();
   const Module module = LoadLaunchKernels(ref);
   const Kernel get_shape = module.GetKernel("get_shape").value();
   Graph graph = Graph::Create(ref).value();
@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
   shape.Width = shape.NumChannels = 1;
   shape.Format = CU_AD_FORMAT_FLOAT;
   const auto context = [](const auto& owned) { return owned.context(); };
-  const auto incarnation = [](const auto& owned) { return owned.incarnation(); };
+  const auto incarnation = [](const auto& owned) { return owned.context(); };
   CheckNamesNothing(
       "Graph", [&] { return Graph::Create(in); }, context,
       [](Graph& graph) { SUCCEEDS(graph.Release()); },
@@ -426,15 +426,15 @@ BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
       [](Event& event) { OK(RAW(cuEventDestroy)(event.Leak())); });
   CheckNamesNothing(
       "DeviceBuffer", [&] { return Buffer::Allocate(in, 1); }, context,
-      [](Buffer& buffer) { SUCCEEDS(buffer.Free()); },
+      [](Buffer& buffer) { SUCCEEDS(buffer.Release()); },
       [](Buffer& buffer) { OK(RAW(cuMemFree)(buffer.Leak().get())); });
   CheckNamesNothing(
       "PinnedBuffer", [&] { return Pinned::Allocate(in, 1); }, context,
-      [](Pinned& buffer) { SUCCEEDS(buffer.Free()); },
+      [](Pinned& buffer) { SUCCEEDS(buffer.Release()); },
       [](Pinned& buffer) { OK(RAW(cuMemFreeHost)(buffer.Leak().data())); });
   CheckNamesNothing(
       "Array", [&] { return Array::Create(in, shape); }, context,
-      [](Array& array) { SUCCEEDS(array.Destroy()); },
+      [](Array& array) { SUCCEEDS(array.Release()); },
       [](Array& array) { OK(RAW(cuArrayDestroy)(array.Leak())); });
   CheckNamesNothing(
       "PrimaryContext", [] { return PrimaryContext::Retain(cuguest::Device::Borrow(0)); },
@@ -445,14 +445,14 @@ BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
       });
   CheckNamesNothing(
       "SharedContext", [&] { return SharedContext::Attach(in); }, incarnation,
-      [](SharedContext& shared) { SUCCEEDS(shared.Detach()); });
+      [](SharedContext& shared) { SUCCEEDS(shared.Release()); });
   if (HasDriver(12040)) {
     CheckNamesNothing(
         "GreenContext",
         [] {
           return cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount{8});
         },
-        incarnation, [](cuguest::GreenContext& green) { SUCCEEDS(green.Destroy()); });
+        incarnation, [](cuguest::GreenContext& green) { SUCCEEDS(green.Release()); });
   }
   SetStack({});
 }

@@ -132,9 +132,9 @@ BOOST_AUTO_TEST_CASE(it_sets_the_threads_mode_and_restores_it) {
       BOOST_TEST(local.caller() == kRelaxed);
       BOOST_TEST(ThreadMode() == kThreadLocal);
       OnAnotherThread([] { BOOST_TEST(ThreadMode() == kGlobal); });
-      BOOST_TEST(local.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(local.Leave() == CUDA_SUCCESS);
       BOOST_TEST(ThreadMode() == kRelaxed);
-      BOOST_TEST(local.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(local.Leave() == CUDA_SUCCESS);
     }
     BOOST_TEST(ThreadMode() == kRelaxed);
   }
@@ -176,8 +176,8 @@ BOOST_AUTO_TEST_CASE(guard_that_ends_on_another_thread) {
     CaptureModeGuard outer(kRelaxed);
     auto guard = std::make_unique<CaptureModeGuard>(kThreadLocal);
     std::thread([&] {
-      BOOST_TEST(guard->Restore() == CUDA_ERROR_NOT_READY);
-      BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+      BOOST_TEST(guard->Leave() == CUDA_ERROR_NOT_READY);
+      BOOST_TEST(guard->Leave() == CUDA_SUCCESS);
       BOOST_TEST(ThreadMode() == kGlobal);
     }).join();
     BOOST_TEST(ThreadMode() == kThreadLocal);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(guard_that_ends_on_another_thread) {
       const CaptureModeGuard next(kGlobal);
       BOOST_TEST(next.caller() == kRelaxed);
     }
-    BOOST_TEST(outer.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
     BOOST_TEST(ThreadMode() == kGlobal);
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1u);
@@ -203,10 +203,10 @@ BOOST_AUTO_TEST_CASE(guards_of_modes_end_out_of_turn) {
     outer.emplace(kThreadLocal, __FILE__, 4711);
     const ContextGuard between(context.get());
     CaptureModeGuard inner(kRelaxed);
-    if (is_asked) BOOST_TEST(outer->Restore() == CUDA_ERROR_NOT_READY);
+    if (is_asked) BOOST_TEST(outer->Leave() == CUDA_ERROR_NOT_READY);
     outer.reset();
     BOOST_TEST(ThreadMode() == kRelaxed);
-    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
     BOOST_TEST(ThreadMode() == kGlobal);
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0u : 1u));
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(the_driver_refuses, *OnlySim()) {
     Sim::FailCall("cuThreadExchangeStreamCaptureMode", nth, CUDA_ERROR_OPERATING_SYSTEM);
     CaptureModeGuard guard;
     BOOST_TEST(guard.ok() == (nth == 2));
-    BOOST_TEST(guard.Restore() == (nth == 2 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS));
+    BOOST_TEST(guard.Leave() == (nth == 2 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS));
     BOOST_TEST(TakeIncidents().size() == (nth == 2 ? 1u : 0u));
     if (nth == 1) continue;
     CUstreamCaptureMode mode = kGlobal;  // it was left behind, as the incident says
@@ -375,17 +375,17 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
           expect("Reassert", guard.Reassert() == CUDA_SUCCESS);
         });
         ThreadResidency home(ContextRef::Borrow(another.get()));
-        expect("Settle", home.Settle() == CUDA_SUCCESS);
+        expect("Settle", home.Reassert() == CUDA_SUCCESS);
       },
       [&](const Capture& c) {
         for (const CUcontext context : {c.context(), primary.get(), another.get()}) {
           auto attached = SharedContext::Attach(context);
           expect("Attach", attached.ok());
-          expect("Detach", attached->Detach().ok());
+          expect("Detach", attached->Release().ok());
         }
         auto made = SharedContext::Create(Device::Borrow(0));
         expect("Create", made.ok());
-        expect("the last Detach", made->Detach().ok());
+        expect("the last Detach", made->Release().ok());
       },
       [&](const Capture& c) {
         cuguest::PerContext<int> cache;

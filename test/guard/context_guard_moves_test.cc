@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(empty_guard_is_inside_nothing) {
       const HostScope host(guard);
       BOOST_TEST(host.ok());
     }
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
   }
   { const ContextGuard nobody_asks; }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(moved_guard_stands_as_a_new_one) {
               BOOST_TEST(Move(guard, to, by_ref) == CUDA_SUCCESS);
               CheckInside(guard, to, first, caller);
               BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
-              BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+              BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
               BOOST_TEST(GetStack() == caller);
               // It may enter again, and its end is the destructor's then.
               BOOST_TEST(Move(guard, b.get(), by_ref) == CUDA_SUCCESS);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(only_the_innermost_guard_moves) {
       }
       BOOST_TEST(outer.MoveTo(c.get()) == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == (Stack{a.get(), c.get()}));
-      BOOST_TEST(outer.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == Stack{a.get()});
       SetStack({});
     }
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(bound_to_the_thread_that_it_entered_on) {
   ContextGuard guard;
   std::thread([&] {
     BOOST_TEST(guard.MoveTo(b.get()) == CUDA_SUCCESS);
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack().empty());
   }).join();
   BOOST_TEST(guard.MoveTo(b.get()) == CUDA_SUCCESS);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(bound_to_the_thread_that_it_entered_on) {
   }).join();
   BOOST_TEST(guard.ok());
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(
   for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush}) {
     for (const bool elided : {false, true}) {
       auto primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-      const ContextRef before = primary.incarnation();
+      const ContextRef before = primary.context();
       const Stack caller = elided ? Stack{a.get(), before.get()} : Stack{a.get()};
       SetStack(caller);
       ContextGuard guard(before, mode);
@@ -355,14 +355,14 @@ BOOST_AUTO_TEST_CASE(
       BOOST_TEST(guard.MoveTo(before) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
       BOOST_TEST(primary.Release().ok());
       primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-      const ContextRef after = primary.incarnation();
+      const ContextRef after = primary.context();
       BOOST_TEST_REQUIRE((before != after && before.get() == after.get()));
       BOOST_TEST(guard.MoveTo(before) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
       BOOST_TEST(GetStack() == inside);
       BOOST_TEST(guard.MoveTo(after) == CUDA_SUCCESS);
       BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == inside);
-      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == caller);
       SetStack({});
     }
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(guard.MoveTo(b.get()) == CUDA_SUCCESS);
     BOOST_TEST(guard.MoveTo(dead) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     SetStack({});
   }
 }
@@ -476,7 +476,7 @@ BOOST_AUTO_TEST_CASE(incidents_name_where_it_entered) {
     BOOST_TEST(guard.MoveTo(c.get()) == CUDA_SUCCESS);
     const int again = __LINE__ - 1;
     disturb();
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     BOOST_TEST(line_of_the_only_incident() == again);
     SetStack({});
   }
@@ -549,7 +549,7 @@ BOOST_AUTO_TEST_CASE(any_sequence_of_moves_follows_the_model) {
       } else if (what == 1) {
         levels.pop_back();
       } else if (what == 2) {
-        BOOST_TEST(levels.back().guard->Restore() == CUDA_SUCCESS);
+        BOOST_TEST(levels.back().guard->Leave() == CUDA_SUCCESS);
         levels.back().context = nullptr;
       } else if (what == 3) {
         const HostScope host;

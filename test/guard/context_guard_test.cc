@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(restore_ends_the_scope_once) {
   const OwnContext b;
   SetStack({a.get()});
   ContextGuard guard(b.get());
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
   BOOST_TEST(guard.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
   SetStack({});
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(reassert_does_nothing_when_all_is_well) {
     Guard guard(b.get());
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     SetStack({});
   });
 }
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(reassert_takes_the_context_back_from_a_callee) {
       BOOST_TEST_REQUIRE(incidents.size() == 1U);
       BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
       BOOST_TEST(incidents[0].found == c.get());
-      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == caller);
       SetStack({});
     }
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(reassert_never_touches_a_context_that_a_callee_destroyed) {
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
     BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
-    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
     SetStack({});
   });
@@ -269,16 +269,16 @@ BOOST_AUTO_TEST_CASE(
   ContextRef first_life;
   {
     const auto primary = cuguest::PrimaryContext::Retain(device).value();
-    first_life = primary.incarnation();
+    first_life = primary.context();
   }
   const auto again = cuguest::PrimaryContext::Retain(device).value();
   BOOST_TEST(again.get() == first_life.get());
-  BOOST_TEST((again.incarnation() != first_life));
+  BOOST_TEST((again.context() != first_life));
   SetStack({again.get()});
   {
     const ContextGuard stale(first_life);
     BOOST_TEST(stale.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    const ContextGuard fresh(again.incarnation());
+    const ContextGuard fresh(again.context());
     BOOST_TEST(fresh.ok());
     BOOST_TEST(fresh.elided());
     const ContextGuard still_stale(first_life);  // after a guard that found its context current
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_a
   {
     ContextGuard guard(b.get());
     for (int i = 0; i < 200; ++i) TheDriver().CtxPushCurrent(c.get());
-    BOOST_TEST(guard.Restore() == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(guard.Leave() == CUDA_ERROR_INVALID_CONTEXT);
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
@@ -549,7 +549,7 @@ BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
   }
   BOOST_TEST(GetStack() == Stack{handle});
   {
-    const ContextGuard guard(primary.incarnation());
+    const ContextGuard guard(primary.context());
     begin_another_life();
     TheDriver().CtxPopCurrent(nullptr);
   }
@@ -566,7 +566,7 @@ BOOST_AUTO_TEST_CASE(
   const cuguest::Device device = cuguest::Device::Borrow(0);
   auto primary = cuguest::PrimaryContext::Retain(device).value();
   for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush}) {
-    ContextGuard guard(primary.incarnation(), mode);
+    ContextGuard guard(primary.context(), mode);
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
@@ -585,7 +585,7 @@ BOOST_AUTO_TEST_CASE(elided_guards_end_out_of_turn) {
     std::optional<ContextGuard> second;
     first.emplace(a.get(), cuguest::Location{__FILE__, 4711});
     second.emplace(a.get(), cuguest::Location::Here());
-    if (is_asked) BOOST_TEST(first->Restore() == CUDA_ERROR_NOT_READY);
+    if (is_asked) BOOST_TEST(first->Leave() == CUDA_ERROR_NOT_READY);
     first.reset();
     BOOST_TEST(GetStack() == Stack{a.get()});
     second.reset();
@@ -612,9 +612,9 @@ BOOST_AUTO_TEST_CASE(closed_out_of_turn_after_a_fault) {
     Guard outer(b.get());
     BOOST_TEST(TheDriver().CtxPushCurrent(a.get()) == CUDA_SUCCESS);
     ContextGuard inner(c.get());
-    BOOST_TEST(outer.Restore() == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(outer.Leave() == CUDA_ERROR_NOT_READY);
     BOOST_TEST(TakeIncidents().empty());
-    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);

@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_leaves_both_stacks_alone) {
               BOOST_TEST(guard->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
               BOOST_TEST(guard->ok());
               if (is_asked) {
-                BOOST_TEST(guard->Restore() == CUDA_ERROR_NOT_READY);
-                BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+                BOOST_TEST(guard->Leave() == CUDA_ERROR_NOT_READY);
+                BOOST_TEST(guard->Leave() == CUDA_SUCCESS);
                 BOOST_TEST(guard->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
               }
               guard.reset();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(own_thread_repairs_what_it_closes) {
   SetStack({a.get()});
   ContextGuard guard(b.get());
   SetStack({a.get(), b.get(), c.get()});
-  std::thread([&] { BOOST_TEST(guard.Restore() == CUDA_ERROR_NOT_READY); }).join();
+  std::thread([&] { BOOST_TEST(guard.Leave() == CUDA_ERROR_NOT_READY); }).join();
   BOOST_TEST(TakeIncidents().size() == 1U);
   BeginAndEnd(b.get());
   BOOST_TEST(GetStack() == Stack{a.get()});
@@ -142,11 +142,11 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_below_another_guard) {
   SetStack({a.get()});
   ContextGuard outer(b.get());
   ContextGuard inner(c.get());
-  std::thread([&] { BOOST_TEST(outer.Restore() == CUDA_ERROR_NOT_READY); }).join();
+  std::thread([&] { BOOST_TEST(outer.Leave() == CUDA_ERROR_NOT_READY); }).join();
   BOOST_TEST(TakeIncidents().size() == 1U);
   BeginAndEnd(a.get());
   BOOST_TEST((GetStack() == Stack{a.get(), b.get(), c.get()}));
-  BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(next_guard_at_the_address_ends_once) {
   guard.emplace(b.get(), cuguest::Location::Here());
   BOOST_TEST((GetStack() == Stack{a.get(), b.get()}));
   BOOST_TEST(guard->caller() == a.get());
-  BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard->Leave() == CUDA_SUCCESS);
   guard.reset();
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
@@ -204,8 +204,8 @@ BOOST_AUTO_TEST_CASE(leaked_guard_keeps_those_below_open) {
       ContextGuard asked(b.get());
       ContextGuard implied(b.get(), GuardMode::kAlwaysPush, __FILE__, 4711);
       leaked = new ContextGuard(c.get());
-      BOOST_TEST(asked.Restore() == CUDA_ERROR_NOT_READY);
-      BOOST_TEST(asked.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(asked.Leave() == CUDA_ERROR_NOT_READY);
+      BOOST_TEST(asked.Leave() == CUDA_SUCCESS);
     }
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);

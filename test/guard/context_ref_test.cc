@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(
   ContextRef first;
   {
     const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-    first = primary.incarnation();
+    first = primary.context();
     BOOST_TEST(first.IsAlive());
   }
   BOOST_TEST(!first.IsAlive());
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(absl::StartsWith(std::string(dead.message()), "identify a context, "));
   const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(0)).value();
   BOOST_TEST(second.get() == first.get());
-  BOOST_TEST(second.incarnation().IsAlive());
+  BOOST_TEST(second.context().IsAlive());
   BOOST_TEST(!first.IsAlive());
 }
 

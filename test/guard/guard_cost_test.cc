@@ -192,14 +192,14 @@ BOOST_AUTO_TEST_CASE(reassert_is_one_query) {
   SetStack({a.get()});
   ContextGuard guard(a.get());
   BOOST_TEST(CallsOf([&] { static_cast<void>(guard.Reassert()); }) == 1U);
-  static_cast<void>(guard.Restore());
+  static_cast<void>(guard.Leave());
   SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_guard_calls_nothing) {
   BOOST_TEST(CallsOf([] {
                ContextGuard guard;
-               static_cast<void>(guard.Restore());
+               static_cast<void>(guard.Leave());
                static_cast<void>(guard.Reassert());
              }) == 0U);
 }
@@ -281,14 +281,14 @@ BOOST_AUTO_TEST_CASE(a_host_scope_is_leaving_and_entering) {
   BOOST_TEST(Sim::TotalCalls() == 4U, "which incarnation it is, for the first time");
   BOOST_TEST(CallsOf([&] { const HostScope host(elided); }) == 3U);
   BOOST_TEST(Sim::Calls(IdCall()) == 1U);
-  static_cast<void>(elided.Restore());
+  static_cast<void>(elided.Leave());
   ContextGuard pushed(b.get());
   BOOST_TEST(CallsOf([&] { const HostScope host(pushed); }) == 5U);
   // One query more for one that pushed and is not the innermost.
   ContextGuard inner(b.get());
   BOOST_TEST(CallsOf([&] { const HostScope host(pushed); }) == 3U + 5U + 1U);
-  static_cast<void>(inner.Restore());
-  static_cast<void>(pushed.Restore());
+  static_cast<void>(inner.Leave());
+  static_cast<void>(pushed.Leave());
   SetStack({});
 }
 
@@ -319,12 +319,12 @@ BOOST_AUTO_TEST_CASE(an_end_out_of_turn_calls_nothing) {
   ContextGuard outer(b.get());
   ContextGuard inner(a.get());
   Sim::ResetCalls();
-  BOOST_TEST(outer.Restore() == CUDA_ERROR_NOT_READY);
+  BOOST_TEST(outer.Leave() == CUDA_ERROR_NOT_READY);
   BOOST_TEST(Sim::TotalCalls() == 0U);
-  BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
   BOOST_TEST(Sim::TotalCalls() == 4U);
-  BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
-  BOOST_TEST(outer.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
   BOOST_TEST(Sim::TotalCalls() == 4U);
   SetStack({});
 }
@@ -359,7 +359,7 @@ class Nest {
   }
   void EndInOrder(bool forward) {
     if (!forward) std::reverse(guards_.begin(), guards_.end());
-    for (const auto& guard : guards_) static_cast<void>(guard->Restore());
+    for (const auto& guard : guards_) static_cast<void>(guard->Leave());
     guards_.clear();
   }
 

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(the_host_finds_its_own_stack_and_the_guard_comes_back) {
       }
       BOOST_TEST(guard.ok());
       BOOST_TEST(GetStack() == inside);
-      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == caller);
     }
     SetStack({});
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_fault_before_the_callback_is_repaired_for_the_host_and_re
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
   BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   SetStack({});
 }
 
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_is_not_inside_is_left_alone) {
   SetStack({a.get()});
   ContextGuard refused(static_cast<CUcontext>(nullptr));
   ContextGuard ended(a.get());
-  BOOST_TEST(ended.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(ended.Leave() == CUDA_SUCCESS);
   {
     const HostScope first(refused);
     const HostScope second(ended);
@@ -420,7 +420,7 @@ BOOST_AUTO_TEST_CASE(a_guard_of_another_thread_is_refused) {
     BOOST_TEST(!ToStatus(host).ok());
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
   }).join();
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   SetStack({});
 }
 
@@ -463,7 +463,7 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_its_guards_stay_out) {
       auto host = std::make_unique<HostScope>(guard, __FILE__, 4711);
       std::thread([&] {
         SetStack({a.get()});
-        if (is_asked) BOOST_TEST(host->Restore() == CUDA_ERROR_NOT_READY);
+        if (is_asked) BOOST_TEST(host->Leave() == CUDA_ERROR_NOT_READY);
         host.reset();
         BOOST_TEST(GetStack() == Stack{a.get()});
         SetStack({});
@@ -473,7 +473,7 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_its_guards_stay_out) {
       BOOST_TEST(GetStack() == Stack{a.get()});
       BOOST_TEST(guard.result() == CUDA_ERROR_ILLEGAL_STATE);
       BOOST_TEST(!ToStatus(guard).ok());
-      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     }
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
@@ -495,9 +495,9 @@ BOOST_AUTO_TEST_CASE(restore_brings_the_guards_back_once) {
     HostScope host(guard);
     BOOST_TEST(GetStack() == Stack{a.get()});
     TheDriver().CtxPushCurrent(c.get());
-    BOOST_TEST(host.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(host.Leave() == CUDA_SUCCESS);
     BOOST_TEST((GetStack() == Stack{a.get(), c.get(), b.get()}));
-    BOOST_TEST(host.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(host.Leave() == CUDA_SUCCESS);
     BOOST_TEST((GetStack() == Stack{a.get(), c.get(), b.get()}));
     BOOST_TEST(guard.ok());
   }
@@ -518,12 +518,12 @@ BOOST_AUTO_TEST_CASE(ended_before_the_hosts_guard) {
       host.emplace(guard, __FILE__, 4711);
       ContextGuard hosts(c.get());
       BOOST_TEST(guard.ok());
-      if (is_asked) BOOST_TEST(host->Restore() == CUDA_ERROR_NOT_READY);
+      if (is_asked) BOOST_TEST(host->Leave() == CUDA_ERROR_NOT_READY);
       host.reset();
       BOOST_TEST((GetStack() == Stack{a.get(), c.get()}));
       BOOST_TEST(guard.result() == CUDA_ERROR_NOT_READY);
       BOOST_TEST(guard.MoveTo(a.get()) == CUDA_ERROR_ILLEGAL_STATE);
-      BOOST_TEST(hosts.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(hosts.Leave() == CUDA_SUCCESS);
       BOOST_TEST((GetStack() == Stack{a.get(), b.get()}));
       BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
       BOOST_TEST(guard.ok());

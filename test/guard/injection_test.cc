@@ -114,7 +114,7 @@ void RunUnderEachFault(const std::string& name, const Stack& caller, const Conte
 template <typename Guard>
 CUresult Scope(CUcontext context) {
   Guard guard(context);
-  return guard.ok() ? guard.Restore() : guard.result();
+  return guard.ok() ? guard.Leave() : guard.result();
 }
 
 // Of a guard that moves, which ExactGuard does not.
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_guard_by_ref) {
   const ContextRef ref = ContextRef::Borrow(c.t.get());
   RunUnderEachFault("ref", {c.a.get()}, c, true, [&ref](const Contexts&) {
     ContextGuard guard(ref);
-    return guard.ok() ? guard.Restore() : guard.result();
+    return guard.ok() ? guard.Leave() : guard.result();
   });
 }
 
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_moves) {
             if (first_failure == CUDA_SUCCESS) first_failure = code;
             BOOST_TEST(code == guard.result());
           }
-          const CUresult left = guard.Restore();
+          const CUresult left = guard.Leave();
           return first_failure == CUDA_SUCCESS ? left : first_failure;
         });
       }
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_failed_move_stays_or_is_outside) {
             if (is_inside) BOOST_TEST(GetStack().back() == expected);
             BOOST_TEST((is_inside || code != CUDA_SUCCESS));
             BOOST_TEST(guard.MoveTo(c.c.get()) == CUDA_SUCCESS);
-            BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+            BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
             BOOST_TEST(GetStack().back() == c.a.get());
             static_cast<void>(TakeIncidents());
             SetStack({});
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_host_scope) {
         const HostScope host = guard_kinds::HostOf(guard);
         if (!host.ok()) return host.result();
       }
-      return guard.ok() ? guard.Restore() : guard.result();
+      return guard.ok() ? guard.Leave() : guard.result();
     });
   });
 }
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(no_context) {
   for (const Stack& caller : {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()}}) {
     RunUnderEachFault("none", caller, c, true, [](const Contexts&) {
       NoContextGuard none;
-      return none.ok() ? none.Restore() : none.result();
+      return none.ok() ? none.Leave() : none.result();
     });
   }
 }
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(guards_inside_a_driver_call) {
     ContextGuard guard(c.t.get());
     const CUresult moved = guard.MoveTo(c.c.get());
     const CUcontext caller = guard.caller();
-    const CUresult restored = guard.Restore();
+    const CUresult restored = guard.Leave();
     Sim::OnEveryCall(nullptr);
     BOOST_TEST_CONTEXT("depth " << depth) {
       BOOST_TEST(moved == CUDA_SUCCESS);
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(every_callee_fault) {
               BOOST_TEST_REQUIRE(guard.ok());
               callee();
               Arm(fault);
-              said = guard.Restore();
+              said = guard.Leave();
               Sim::ClearFaults();
             }
             const auto incidents = TakeIncidents();

@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(restore_leaves_it_once) {
   const OwnContext a;
   SetStack({a.get()});
   NoContextGuard none;
-  BOOST_TEST(none.Restore() == CUDA_SUCCESS);
-  BOOST_TEST(none.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(none.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(none.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(own_thread_closes_it) {
   auto none = std::make_unique<NoContextGuard>(__FILE__, 4711);
   std::thread([&] {
     SetStack({c.get()});
-    BOOST_TEST(none->Restore() == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(none->Leave() == CUDA_ERROR_NOT_READY);
     none.reset();
     BOOST_TEST(GetStack() == Stack{c.get()});
     SetStack({});
@@ -177,10 +177,10 @@ BOOST_AUTO_TEST_CASE(ended_before_a_guard_inside_it) {
     std::optional<NoContextGuard> none;
     none.emplace(cuguest::Location{__FILE__, 4711});
     cuguest::ContextGuard inner(b.get());
-    if (is_asked) BOOST_TEST(none->Restore() == CUDA_ERROR_NOT_READY);
+    if (is_asked) BOOST_TEST(none->Leave() == CUDA_ERROR_NOT_READY);
     none.reset();
     BOOST_TEST(GetStack() == Stack{b.get()});
-    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(inner.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));

@@ -112,7 +112,7 @@ class CppScope final : public Scope {
                   std::is_same_v<Object, cuguest::ThreadResidency>) {
       return object_->Leave();
     } else {
-      return object_->Restore();
+      return object_->Leave();
     }
   }
   void Drop(bool overwrites) override {

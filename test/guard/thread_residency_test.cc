@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_worker_binds_once_and_its_guards_elide) {
           const ContextGuard guard(context.get());
           BOOST_TEST(guard.elided());
         }
-        BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+        BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
       }
       BOOST_TEST(GetStack() == (Stack{context.get()}));
     }
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(leaving_restores) {
     BOOST_TEST(GetStack() == before);
     BOOST_TEST(home.get() == nullptr);
     BOOST_TEST(home.Leave() == CUDA_SUCCESS);
-    BOOST_TEST(home.Settle() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(home.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(GetStack() == before);
   }
   SetStack({});
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(settling_takes_two_queries, *OnlySim()) {
   ThreadResidency home(RefTo(context));
   BOOST_TEST(Sim::TotalCalls() == 4u);  // one of them names the context
   Sim::ResetCalls();
-  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(Sim::TotalCalls() == 2u);
   BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1u);
   BOOST_TEST(Sim::Calls(cuguest_test::HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion") ==
@@ -100,10 +100,10 @@ BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
   const OwnContext other;
   ThreadResidency home(RefTo(context));
   BOOST_TEST(RAW(cuCtxPushCurrent)(other.get()) == CUDA_SUCCESS);
-  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{context.get()}));
   BOOST_TEST(RAW(cuCtxSetCurrent)(other.get()) == CUDA_SUCCESS);
-  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{context.get()}));
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 2u);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(left_before_a_guard_inside_it) {
       const Stack inside = {x.get(), context.get(), x.get()};
       BOOST_TEST(GetStack() == inside);
       BOOST_TEST(home->MoveTo(RefTo(x)) == CUDA_ERROR_ILLEGAL_STATE);
-      BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(home->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
       if (is_asked) BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
       home.reset();
       BOOST_TEST(GetStack() == inside);
@@ -142,16 +142,16 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
   const OwnContext x;
   SetStack({x.get()});
   const PrimaryContext before = PrimaryContext::Retain(Device::Borrow(0)).value();
-  ThreadResidency home(before.incarnation());
+  ThreadResidency home(before.context());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
-  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
-  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another incarnation
+  BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another incarnation
   BOOST_TEST(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(!cuguest::ToStatus(home).ok());
-  BOOST_TEST(home.MoveTo(after.incarnation()) == CUDA_SUCCESS);
+  BOOST_TEST(home.MoveTo(after.context()) == CUDA_SUCCESS);
   BOOST_TEST(home.ok());
-  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{x.get(), after.get()}));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{x.get()}));
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(its_context_is_destroyed) {
   ThreadResidency home(RefTo(context));
   const CUcontext dead = context.release();
   OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
-  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(home.MoveTo(RefTo(next)) == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{next.get()}));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(what_the_thread_had_is_destroyed) {
   RAW(cuCtxPopCurrent)(nullptr);
   BOOST_TEST(RAW(cuCtxDestroy)(before.release()) == CUDA_SUCCESS);
   SetStack({after.get()});
-  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{after.get(), context.get()}));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{after.get()});
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(left_after_its_context_is_destroyed) {
   ThreadResidency home(RefTo(context));
   const CUcontext dead = context.release();
   OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
-  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
   BOOST_TEST(GetStack().empty());
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
   auto home = std::make_unique<ThreadResidency>(RefTo(context));
   OnAnotherThread([&] {
     SetStack({other.get(), context.get()});
-    BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(home->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(home->MoveTo(RefTo(other)) == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(TakeIncidents().empty());
     BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_thread_is_not_mistaken_for_one_that_has_ended) {
     });
     OnAnotherThread([&] {
       SetStack({x.get(), context.get(), y.get()});
-      BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(home->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
       BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
       home.reset();
       BOOST_TEST(GetStack() == (Stack{x.get(), context.get(), y.get()}));
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
         Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
         {
           ThreadResidency home(first);
-          static_cast<void>(home.Settle());
+          static_cast<void>(home.Reassert());
           static_cast<void>(home.MoveTo(second));
         }
         Sim::ClearFaults();

@@ -30,7 +30,7 @@ inline absl::StatusOr<Place> PlaceOf(CUstream stream, const void* memory) {
   absl::StatusOr<cuguest::AcquiredContext> context =
       has_context ? cuguest::AcquireFromStream(stream) : cuguest::AcquireFromPointer(memory);
   if (!context.ok()) return context.status();
-  const auto ref = cuguest::StreamRef::Borrow(stream, context->incarnation());
+  const auto ref = cuguest::StreamRef::Borrow(stream, context->context());
   return Place{*std::move(context), ref};
 }
 

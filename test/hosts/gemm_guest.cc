@@ -76,7 +76,7 @@ int gemm_prepare(CUstream stream, const float* values, size_t threads) {
   if (!place.ok()) return Told(place.status());
   const absl::StatusOr<Cublas*> cublas = OpenCublas();
   if (!cublas.ok()) return Told(cublas.status());
-  return Told((*cublas)->handles.Prepare(place->context.incarnation(), threads));
+  return Told((*cublas)->handles.Prepare(place->context.context(), threads));
 }
 
 int gemm_multiply(CUstream stream, const float* a, const float* b, float* c, size_t n,

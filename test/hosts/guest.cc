@@ -74,10 +74,10 @@ absl::StatusOr<Kernel> Saxpy() {
 absl::StatusOr<ContextRef> OwnContext(int device) {
   const std::lock_guard<std::mutex> lock(Kept().mutex);
   const auto found = Kept().contexts.find(device);
-  if (found != Kept().contexts.end()) return found->second.incarnation();
+  if (found != Kept().contexts.end()) return found->second.context();
   absl::StatusOr<SharedContext> made = SharedContext::Create(Device::Borrow(device));
   if (!made.ok()) return made.status();
-  return Kept().contexts.emplace(device, *std::move(made)).first->second.incarnation();
+  return Kept().contexts.emplace(device, *std::move(made)).first->second.context();
 }
 
 // A buffer that is counted.
@@ -87,7 +87,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
-    if (buffer_.Free().ok()) --Kept().buffers;
+    if (buffer_.Release().ok()) --Kept().buffers;
   }
   [[nodiscard]] DeviceView<float> view() { return buffer_.view(); }
 
@@ -144,7 +144,7 @@ int guest_prepare(CUstream stream, const float* values) {
   const absl::StatusOr<Place> place = PlaceOf(stream, values);
   if (!place.ok()) return Told(place.status());
   const absl::StatusOr<Kernel> saxpy = Saxpy();
-  return Told(saxpy.ok() ? saxpy->Preload(place->context.incarnation()) : saxpy.status());
+  return Told(saxpy.ok() ? saxpy->Preload(place->context.context()) : saxpy.status());
 }
 
 int guest_fill(CUstream stream, float* values, size_t count, float value) {
@@ -179,7 +179,7 @@ int guest_work_in_own_context(int device, size_t count, double* sum) {
 int guest_work_in_primary_context(int device, size_t count, double* sum) {
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(device));
   if (!primary.ok()) return Told(primary.status());
-  const absl::Status status = WorkIn(primary->incarnation(), count, sum);
+  const absl::Status status = WorkIn(primary->context(), count, sum);
   const absl::Status released = primary->Release();
   return Told(status.ok() ? released : status);
 }
@@ -196,7 +196,7 @@ int guest_close(void) {
   absl::Status status;
   Kept().saxpy = Kernel();
   for (auto& [device, context] : Kept().contexts) {
-    const absl::Status detached = context.Detach();
+    const absl::Status detached = context.Release();
     if (status.ok()) status = detached;
   }
   Kept().contexts.clear();

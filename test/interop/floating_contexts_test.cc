@@ -72,9 +72,9 @@ class Floating {
  public:
   explicit Floating(Device device)
       : context_(SharedContext::Create(device).value()),
-        stream_(Stream::Create(context_.incarnation()).value()),
-        ones_(DeviceBuffer<float>::Allocate(context_.incarnation(), kCount).value()),
-        sum_(DeviceBuffer<float>::Allocate(context_.incarnation(), kCount).value()) {
+        stream_(Stream::Create(context_.context()).value()),
+        ones_(DeviceBuffer<float>::Allocate(context_.context(), kCount).value()),
+        sum_(DeviceBuffer<float>::Allocate(context_.context(), kCount).value()) {
     BOOST_REQUIRE(cuguest::FillAsync(ones_.view(), 1.0F, stream_.ref()).ok());
     BOOST_REQUIRE(cuguest::FillAsync(sum_.view(), 0.0F, stream_.ref()).ok());
   }
@@ -97,7 +97,7 @@ class Floating {
                      "pop what was pushed");
   }
 
-  const ContextRef& context() const { return context_.incarnation(); }
+  const ContextRef& context() const { return context_.context(); }
   int turns() const { return turns_; }
 
  private:
@@ -112,11 +112,11 @@ class Floating {
 // Works in `context` beside other threads that do the same, with buffers of its own.
 absl::Status WorkBesideOthers(const SharedContext& context, const Kernel& saxpy, GuardMode mode,
                               float* result) {
-  const ContextGuard guard(context.incarnation(), mode);
+  const ContextGuard guard(context.context(), mode);
   if (!guard.ok()) return cuguest::ToStatus(guard);
-  auto stream = Stream::Create(context.incarnation());
+  auto stream = Stream::Create(context.context());
   if (!stream.ok()) return stream.status();
-  auto numbers = DeviceBuffer<float>::Allocate(context.incarnation(), kCount);
+  auto numbers = DeviceBuffer<float>::Allocate(context.context(), kCount);
   if (!numbers.ok()) return numbers.status();
   absl::Status status = cuguest::FillAsync(numbers->view(), 2.0F, stream->ref());
   if (!status.ok()) return status;
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(are_shared_by_many_threads) {
   std::vector<ContextRef> lives;
   for (int device = 0; device < devices(); ++device) {
     contexts.push_back(SharedContext::Create(Device::Borrow(device)).value());
-    lives.push_back(contexts.back().incarnation());
+    lives.push_back(contexts.back().context());
   }
   std::vector<SharedContext> units;  // of each thread
   for (int i = 0; i < devices() * kThreads; ++i) units.push_back(contexts[i / kThreads]);

@@ -183,8 +183,8 @@ BOOST_AUTO_TEST_CASE(in_a_destroyed_context) {
 BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation,
                      *NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const StreamRef before = StreamRef::Borrow(nullptr, primary.incarnation());
-  const Module module = LoadLaunchKernels(primary.incarnation());
+  const StreamRef before = StreamRef::Borrow(nullptr, primary.context());
+  const Module module = LoadLaunchKernels(primary.context());
   const Kernel kernel = module.GetKernel("count_up").value();
   const Kernel nothing = module.GetKernel("nothing").value();
   SUCCEEDS(Launch(nothing, {}, before));
@@ -193,8 +193,8 @@ BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation,
   {
     const PrimaryContext next = PrimaryContext::Retain(Device::Borrow(0)).value();
     REFUSES(Launch(nothing, {}, before), kFailedPrecondition, "went with its context");
-    const StreamRef after = StreamRef::Borrow(nullptr, next.incarnation());
-    auto counts = DeviceBuffer<unsigned>::Allocate(next.incarnation(), 1).value();
+    const StreamRef after = StreamRef::Borrow(nullptr, next.context());
+    auto counts = DeviceBuffer<unsigned>::Allocate(next.context(), 1).value();
     SUCCEEDS(Zero(counts.view()));
     SUCCEEDS(Launch(kernel, {}, after, 1U, kValue, DevicePtr(counts.view())));
     unsigned count = 0;

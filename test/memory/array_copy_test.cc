@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(an_end_whose_context_is_gone) {
 // The driver crashes on such an array.
 BOOST_AUTO_TEST_CASE(an_array_whose_context_came_back, *NeedsDriver(12000, "cuCtxGetId")) {
   PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const Array array = Array::Create(first.incarnation(), kPlane).value();
+  const Array array = Array::Create(first.context(), kPlane).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
   REFUSES(Copy(array, From(Counting(32))), kFailedPrecondition, "CONTEXT_IS_DESTROYED");

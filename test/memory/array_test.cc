@@ -50,11 +50,11 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
     BOOST_TEST(!array.empty());
     BOOST_TEST(array.description().bytes == 128u);
     BOOST_TEST(array.description().ToString() == Describe(array.get())->ToString());
-    SUCCEEDS(array.Destroy());
+    SUCCEEDS(array.Release());
     BOOST_TEST(array.empty());
     BOOST_TEST(array.description().width == 0u);
     BOOST_TEST((array.context() == ContextRef()));
-    SUCCEEDS(array.Destroy());
+    SUCCEEDS(array.Release());
   }
   SetStack({});
 }
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   }
   OwnContext::DestroyIdle();
   Sim::ResetCalls();
-  REFUSES(array.Destroy(), kFailedPrecondition, "destroy array 0x", "CONTEXT_IS_DESTROYED",
+  REFUSES(array.Release(), kFailedPrecondition, "destroy array 0x", "CONTEXT_IS_DESTROYED",
           "gone with its context");
   BOOST_TEST(array.empty());
   destroyed_silently = Array();
@@ -131,12 +131,12 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
 // The driver crashes on the handle of an array whose context came back, so that must not reach it.
 BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "cuCtxGetId")) {
   PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
-  Array array = Array::Create(first.incarnation(), kPlane).value();
-  Array silently = Array::Create(first.incarnation(), kPlane).value();
+  Array array = Array::Create(first.context(), kPlane).value();
+  Array silently = Array::Create(first.context(), kPlane).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
   BOOST_TEST_REQUIRE(again.get() == first.get());
-  REFUSES(array.Destroy(), kFailedPrecondition, "gone with its context");
+  REFUSES(array.Release(), kFailedPrecondition, "gone with its context");
   silently = Array();
   SUCCEEDS(first.Release());
 }
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(moves_and_leaks) {
   BOOST_TEST(array.Leak() == handle);
   BOOST_TEST(array.empty());
   BOOST_TEST((array.context() == ContextRef()));
-  SUCCEEDS(array.Destroy());
+  SUCCEEDS(array.Release());
   BOOST_TEST(IsThere(handle));
   OK(RAW(cuArrayDestroy)(handle));
 }
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
     const Capture capture(owner.stream(), mode);
     for (const Owner* home : {&owner, &other}) {
       Array array = Created(*home);
-      SUCCEEDS(array.Destroy());
+      SUCCEEDS(array.Release());
       std::thread([home] { const Array elsewhere = Created(*home); }).join();
     }
   }
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(from_a_callback_it_is_not_permitted, *OnlySim()) {
       [](void* data) {
         auto* const its = static_cast<Work*>(data);
         its->created = Array::Create(its->context, kPlane).status();
-        its->destroyed = its->array.Destroy();
+        its->destroyed = its->array.Release();
       },
       &work));
   OK(RAW(cuStreamSynchronize)(owner.stream()));
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(from_a_callback_it_is_not_permitted, *OnlySim()) {
   REFUSES(work.created, kPermissionDenied, "create an array");
   REFUSES(work.destroyed, kPermissionDenied, "destroy array 0x");
   BOOST_TEST(array.get() == handle);
-  SUCCEEDS(array.Destroy());
+  SUCCEEDS(array.Release());
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_destroy_loses_nothing, *OnlySim()) {
@@ -212,13 +212,13 @@ BOOST_AUTO_TEST_CASE(a_failed_destroy_loses_nothing, *OnlySim()) {
   for (const char* entry :
        {"cuArrayDestroy", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}) {
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
-    REFUSES(array.Destroy(), kInternal, "destroy array 0x", "OPERATING_SYSTEM",
+    REFUSES(array.Release(), kInternal, "destroy array 0x", "OPERATING_SYSTEM",
             "it was not destroyed, and is still owned");
     BOOST_TEST(array.get() == handle);
     BOOST_TEST(array.description().width == 8u);
     Sim::ClearFaults();
   }
-  SUCCEEDS(array.Destroy());
+  SUCCEEDS(array.Release());
 }
 
 BOOST_AUTO_TEST_CASE(every_call_of_a_creation_fails_once, *OnlySim()) {
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     cuguest_test::BeginCount();
     BOOST_TEST(array.description().width == 8u);
     BOOST_TEST(Sim::TotalCalls() == 0u);
-    SUCCEEDS(array.Destroy());
+    SUCCEEDS(array.Release());
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
   }
   SetStack({});

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
     Ints ints(kInts);
     SUCCEEDS(CopyAsync(HostSpan<int>(ints), buffer.view(), Ref(owner)));
     const CUdeviceptr pointer = buffer.get();
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     SUCCEEDS(Ref(owner).Synchronize());
     BOOST_TEST((ints == Ints(kInts, 6)));
     BOOST_TEST(!IsThere(pointer));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(from_the_current_pool_of_the_device) {
   OK(RAW(cuDeviceSetMemPool)(0, pool));
   Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
   BOOST_TEST((Describe(buffer.get())->pool == pool));
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   SUCCEEDS(Ref(owner).Synchronize());
   OK(RAW(cuDeviceSetMemPool)(0, before));
   OK(RAW(cuMemPoolDestroy)(pool));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(on_the_streams_that_are_no_objects) {
     SUCCEEDS(FillAsync(buffer.view(), 2, ref));
     SUCCEEDS(ref.Synchronize());
     BOOST_TEST((KindOf(buffer.get()) == MemoryKind::kPool));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     SUCCEEDS(ref.Synchronize());
   }
 }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(pool_memory_is_freed_after_the_end_of_its_streams_context) 
     OwnContext::DestroyIdle();
     const CUdeviceptr pointer = buffer.get();
     BOOST_TEST(IsThere(pointer));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(!IsThere(pointer));
   }
   SetStack({});
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(not_freed_in_the_order_of_a_stream_whose_context_is_over) {
     BOOST_TEST((cuguest::CodeOf(refused) != CUDA_ERROR_CONTEXT_IS_DESTROYED));  // as of its own
     BOOST_TEST(buffer.get() == pointer);
     BOOST_TEST(IsThere(pointer));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     SUCCEEDS(Ref(owner).Synchronize());
     BOOST_TEST(!IsThere(pointer));
   }
@@ -186,12 +186,12 @@ BOOST_AUTO_TEST_CASE(without_a_thread_pool_memory_is_kept_over_a_dead_entry) {
   PushDeadContext();
   {
     const NoNewThreads no_threads;
-    const absl::Status refused = buffer.Free();
+    const absl::Status refused = buffer.Release();
     REFUSES(refused, kInternal, "free 4096 bytes", "a dead context is current", "still owns it");
     BOOST_TEST((cuguest::CodeOf(refused) == std::optional<CUresult>(CUDA_ERROR_OPERATING_SYSTEM)));
   }
   BOOST_TEST(buffer.get() == pointer);
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   SetStack({});
   BOOST_TEST(!IsThere(pointer));
 }
@@ -222,14 +222,14 @@ BOOST_AUTO_TEST_CASE(freed_after_its_stream_has_ended) {
       Buffer moved = std::move(buffer);
       Sim::ResetCalls();
       if (!silently) {
-        SUCCEEDS(moved.Free());
-        SUCCEEDS(adopted.Free());
+        SUCCEEDS(moved.Release());
+        SUCCEEDS(adopted.Release());
       }
       moved = Buffer();
       adopted = Buffer();
       BOOST_TEST(!IsThere(pointer), "a context's own is freed at once");
       if (Sim::IsActive()) BOOST_TEST(Sim::Calls("cuMemFree") == 1U);
-      SUCCEEDS(next.Free());
+      SUCCEEDS(next.Release());
       SUCCEEDS(StreamRef::Borrow(nullptr, owner.ref()).Synchronize());
       {
         const cuguest::ContextGuard guard(owner.ref());
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(freed_behind_the_work_of_its_ended_stream, *OnlySim()) {
   owner.Enter();
   Hold(stream, &may_end);
   stream = Stream();
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   BOOST_TEST(IsThere(pointer));
   may_end = true;
   OK(RAW(cuCtxSynchronize)());
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_contexts_own_memory_waits_for_the_work_of_its_ended_strea
     BOOST_TEST(IsThere(pointer));
     may_end = true;
   });
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   is_freed = true;
   ends.join();
   BOOST_TEST(!IsThere(pointer));
@@ -308,10 +308,10 @@ BOOST_AUTO_TEST_CASE(a_contexts_own_memory_is_kept_where_waiting_fails, *OnlySim
   Buffer buffer = Made(Buffer::AdoptAsync(pointer, kInts, stream.ref()));
   stream = Stream();
   Sim::FailCall("cuEventSynchronize", 1, CUDA_ERROR_UNKNOWN);
-  REFUSES(buffer.Free(), kUnknown, "free 4096 bytes", "still owns it");
+  REFUSES(buffer.Release(), kUnknown, "free 4096 bytes", "still owns it");
   Sim::ClearFaults();
   BOOST_TEST(buffer.get() == pointer);
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   BOOST_TEST(!IsThere(pointer));
 }
 
@@ -322,14 +322,14 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_not_destroyed_has_not_ended, *OnlySim()) {
   Sim::FailCall("cuStreamDestroy", 1, CUDA_ERROR_UNKNOWN);
   BOOST_TEST(!stream.Release().ok());
   Sim::ResetCalls();
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   BOOST_TEST(Sim::Calls("cuStreamCreate") == 0u);
   buffer = Made(Buffer::AllocateAsync(stream.ref(), kInts));
   // Without an event behind its work it is kept, and said so.
   Sim::FailCall("cuEventRecord", 1, CUDA_ERROR_UNKNOWN);
   stream = Stream();
   Sim::ClearFaults();
-  REFUSES(buffer.Free(), kInvalidArgument, "its stream has ended", "still owns it");
+  REFUSES(buffer.Release(), kInvalidArgument, "its stream has ended", "still owns it");
   BOOST_TEST(!buffer.empty());
   SUCCEEDS(buffer.FreeAsync(Ref(owner)));
 }
@@ -353,8 +353,8 @@ BOOST_AUTO_TEST_CASE(pool_memory_is_freed_over_a_dead_entry) {
     PushDeadContext();
     const Stack stack = GetStack();
     if (!silently) {
-      SUCCEEDS(buffer.Free());
-      SUCCEEDS(adopted.Free());
+      SUCCEEDS(buffer.Release());
+      SUCCEEDS(adopted.Release());
     }
     buffer = Buffer();
     adopted = Buffer();
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(per_thread_streams_memory_ends_on_another_thread) {
     const CUdeviceptr pointers[] = {buffer.get(), ordered.get()};
     std::thread([&] {
       // Its own per-thread stream is not the one to wait for.
-      REFUSES(buffer.Free(), kFailedPrecondition, "free 4096 bytes", "another thread",
+      REFUSES(buffer.Release(), kFailedPrecondition, "free 4096 bytes", "another thread",
               "FreeAsync()");
       BOOST_TEST(!buffer.empty());
       {
@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(refused_in_the_order_of_a_stream_that_captures) {
     const Capture capture(owner.stream(), mode);
     REFUSES(Buffer::AllocateAsync(Ref(owner), kInts).status(), kFailedPrecondition,
             "STREAM_CAPTURE_UNSUPPORTED", "before the capture");
-    REFUSES(buffer.Free(), kFailedPrecondition, "STREAM_CAPTURE_UNSUPPORTED", "another stream");
+    REFUSES(buffer.Release(), kFailedPrecondition, "STREAM_CAPTURE_UNSUPPORTED", "another stream");
     BOOST_TEST(buffer.get() == pointer);
     BOOST_TEST(IsThere(pointer));
   }

@@ -55,10 +55,10 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
     SUCCEEDS(Fill(buffer.view(), 7));
     BOOST_TEST(Holds(buffer, 7));
     const CUdeviceptr pointer = buffer.get();
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(buffer.empty());
     BOOST_TEST(!IsThere(pointer));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
   }
   SetStack({});
 }
@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(freed_with_a_dead_context_current) {
   Buffer ordered = Made(Buffer::AllocateAsync(Ref(owner), kInts));
   const CUdeviceptr pointers[] = {buffer.get(), ordered.get()};
   PushDeadContext();
-  SUCCEEDS(buffer.Free());
-  SUCCEEDS(ordered.Free());
+  SUCCEEDS(buffer.Release());
+  SUCCEEDS(ordered.Release());
   SetStack({});
   SUCCEEDS(Ref(owner).Synchronize());
   for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(in_a_green_context_it_is_the_primarys, *NeedsDriver(12040, 
   SUCCEEDS(Fill(buffer.view(), 3));
   BOOST_TEST(Holds(buffer, 3));
   const CUdeviceptr pointer = buffer.get();
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   BOOST_TEST(!IsThere(pointer));
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
 }
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(on_the_second_device, *NeedsDevices(2)) {
   Buffer ordered = Made(Buffer::AllocateAsync(Ref(second), kInts));
   BOOST_TEST((buffer.device() == Device::Borrow(1)));
   BOOST_TEST((ordered.device() == Device::Borrow(1)));
-  SUCCEEDS(ordered.Free());
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(ordered.Release());
+  SUCCEEDS(buffer.Release());
   SetStack({});
   BOOST_TEST(!IsActive(1));
 }
@@ -211,9 +211,9 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   }
   OwnContext::DestroyIdle();
   Sim::ResetCalls();
-  REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
+  REFUSES(buffer.Release(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
   BOOST_TEST(buffer.empty());
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
   destroyed_silently = Buffer();
   BOOST_TEST(Sim::Calls("cuMemFree") == 0u);
   BOOST_TEST(!IsThere(pointer));
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   const Buffer next = Made(Buffer::Allocate(ContextRef::Borrow(primary), kInts));
   const CUdeviceptr pointer = next.get();  // often the same
-  REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(buffer.Release(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
   BOOST_TEST(IsThere(pointer));
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
@@ -239,9 +239,9 @@ BOOST_AUTO_TEST_CASE(failing_free_says_what_happened, *OnlySim()) {
   const Owner owner;
   Buffer buffer = Allocated(owner);
   Sim::FailCall("cuMemFree", 1, CUDA_ERROR_UNKNOWN);
-  REFUSES(buffer.Free(), kUnknown, "free 4096 bytes at 0x", "the buffer still owns it");
+  REFUSES(buffer.Release(), kUnknown, "free 4096 bytes at 0x", "the buffer still owns it");
   BOOST_TEST(!buffer.empty());
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
 }
 
 BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
     BOOST_TEST(buffer.get() == pointer);
     BOOST_TEST(buffer.size() == kInts - 1);
     BOOST_TEST((buffer.context() == owner.ref()));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(!IsThere(pointer));
   }
   CUdeviceptr pool[2] = {};
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(moves_and_leaks) {
   BOOST_TEST(leaked.get() == pointer);
   BOOST_TEST(leaked.size() == kInts);
   BOOST_TEST(third.empty());
-  SUCCEEDS(third.Free());
+  SUCCEEDS(third.Release());
   BOOST_TEST(IsThere(pointer));
   OK(RAW(cuMemFree)(pointer));
 }
@@ -336,8 +336,8 @@ BOOST_AUTO_TEST_CASE(on_many_threads_at_once) {
         const bool done = Fill(buffer.view(), number).ok() &&
                           CopyAsync(ordered.view(), buffer.view(), Ref(other)).ok() &&
                           CopyAsync(HostSpan<int>(received), ordered.view(), Ref(other)).ok() &&
-                          Ref(other).Synchronize().ok() && ordered.Free().ok() &&
-                          buffer.Free().ok();
+                          Ref(other).Synchronize().ok() && ordered.Release().ok() &&
+                          buffer.Release().ok();
         if (!done || received != Ints(kInts, number)) ++wrong[number];
       }
       if (GetStack() != Stack{other.get()}) ++wrong[number];
@@ -355,11 +355,11 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
     const Capture capture(owner.stream(), mode);
     for (const Owner* home : {&owner, &other}) {
       Buffer buffer = Allocated(*home);
-      SUCCEEDS(buffer.Free());
+      SUCCEEDS(buffer.Release());
       std::thread([home] { const Buffer elsewhere = Allocated(*home); }).join();
     }
     Buffer ordered = Made(Buffer::AllocateAsync(Ref(other), kInts));
-    SUCCEEDS(ordered.Free());
+    SUCCEEDS(ordered.Release());
   }
 }
 
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(from_a_callback_it_is_not_permitted_and_still_owned) {
       [](void* data) {
         auto& from = *static_cast<Asked*>(data);
         from.allocated = Buffer::Allocate(from.buffer.context(), 1).status();
-        from.freed = from.buffer.Free();
+        from.freed = from.buffer.Release();
         from.copied = Fill(from.buffer.view(), 1);
       },
       &asked));
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(from_a_callback_it_is_not_permitted_and_still_owned) {
   REFUSES(asked.copied, kPermissionDenied, "fill 4096 bytes");
   const CUdeviceptr pointer = asked.buffer.get();
   BOOST_TEST(IsThere(pointer));
-  SUCCEEDS(asked.buffer.Free());
+  SUCCEEDS(asked.buffer.Release());
   BOOST_TEST(!IsThere(pointer));
 }
 
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_failed_free_loses_nothing, *OnlySim()) {
     if (!HasDriver(12000) && std::string(entry) == "cuCtxGetId") return;
     const CUdeviceptr pointer = freed->get();
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
-    REFUSES(freed->Free(), kInternal, "free 4096 bytes at 0x", "OPERATING_SYSTEM");
+    REFUSES(freed->Release(), kInternal, "free 4096 bytes at 0x", "OPERATING_SYSTEM");
     BOOST_TEST(freed->get() == pointer);
     Sim::ClearFaults();
   };
@@ -410,8 +410,8 @@ BOOST_AUTO_TEST_CASE(a_failed_free_loses_nothing, *OnlySim()) {
        {"cuMemFreeAsync", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}) {
     fails_once(&ordered, entry);
   }
-  SUCCEEDS(buffer.Free());
-  SUCCEEDS(ordered.Free());
+  SUCCEEDS(buffer.Release());
+  SUCCEEDS(ordered.Release());
 }
 
 BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
@@ -448,15 +448,15 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     cost();
     Buffer buffer = Made(Buffer::Allocate(context, kInts));
     BOOST_TEST(cost() == 8 + switched);
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(cost() == 6 + switched);
     buffer = Made(Buffer::CopyOf(context, values));
     BOOST_TEST(cost() == 17u + 2 * switched);
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     cost();
     buffer = Made(Buffer::AllocateAsync(stream, kInts));
     BOOST_TEST(cost() == 8 + switched);
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(cost() == 8 + switched);
     buffer = Made(Buffer::Allocate(context, kInts));
     cost();

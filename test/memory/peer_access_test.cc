@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(it_lasts_as_long_as_one_of_a_pair, *NeedsLink()) {
     for (const PeerAccess& one : all) BOOST_TEST(!one.was_enabled());
     for (std::size_t i = 0; i < all.size(); ++i) {
       BOOST_TEST(IsEnabled(a, b));
-      SUCCEEDS(all[(first + i) % all.size()].Disable());
+      SUCCEEDS(all[(first + i) % all.size()].Release());
     }
     BOOST_TEST(!IsEnabled(a, b));
   }
   {
     const PeerAccess there = Enabled(a, b);
-    SUCCEEDS(Enabled(b, a).Disable());
+    SUCCEEDS(Enabled(b, a).Release());
     BOOST_TEST(IsEnabled(a, b));
   }
   BOOST_TEST(!IsEnabled(a, b));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(in_a_tools_callback_it_is_refused, *OnlySim() * NeedsLink()
   REFUSES(s_status, kFailedPrecondition, "enable peer access", "ILLEGAL_STATE");
   BOOST_TEST(!IsEnabled(b, a));
   BOOST_TEST(IsEnabled(a, b));
-  SUCCEEDS(access.Disable());
+  SUCCEEDS(access.Release());
   BOOST_TEST(!Enabled(b, a).was_enabled());
 }
 
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
   SetStack({});
   PeerAccess access = Enabled(a, b);
   BOOST_TEST(access.was_enabled());
-  SUCCEEDS(access.Disable());
+  SUCCEEDS(access.Release());
   BOOST_TEST(IsEnabled(a, b));
   a.Enter();
   OK(RAW(cuCtxDisablePeerAccess)(b.get()));
@@ -200,13 +200,13 @@ BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsLink()) {
   const Owner b(1);
   PeerAccess access = Enabled(a, b);
   PeerAccess moved = std::move(access);
-  SUCCEEDS(access.Disable());
+  SUCCEEDS(access.Release());
   BOOST_TEST(IsEnabled(a, b));
   moved = PeerAccess();
   BOOST_TEST(!IsEnabled(a, b));
   moved = Enabled(a, b);
   moved.Leak();
-  SUCCEEDS(moved.Disable());
+  SUCCEEDS(moved.Release());
   BOOST_TEST(IsEnabled(a, b));
   a.Enter();
   OK(RAW(cuCtxDisablePeerAccess)(b.get()));
@@ -231,10 +231,10 @@ BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
   SetStack({});
   const Undisturbed undisturbed;
   Sim::ResetCalls();
-  SUCCEEDS(to_dead.Disable());
-  SUCCEEDS(from_dead.Disable());
+  SUCCEEDS(to_dead.Release());
+  SUCCEEDS(from_dead.Release());
   BOOST_TEST(Sim::Calls("cuCtxDisablePeerAccess") == 0u);
-  SUCCEEDS(disabled.Disable());
+  SUCCEEDS(disabled.Release());
 }
 
 BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
     for (const Owner* capturing : {&a, &b}) {
       const Capture capture(capturing->stream(), mode);
       PeerAccess access = Enabled(a, b);
-      SUCCEEDS(access.Disable());
+      SUCCEEDS(access.Release());
       BOOST_TEST(!Enabled(b, a).was_enabled());
       std::thread([&] { BOOST_TEST(PeerAccess::Enable(a.ref(), b.ref()).ok()); }).join();
     }
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim() * NeedsLink()) {
     PeerAccess access = PeerAccess::Enable(from, to).value();
     BOOST_TEST(Sim::TotalCalls() == expected);
     cuguest_test::BeginCount();
-    SUCCEEDS(access.Disable());
+    SUCCEEDS(access.Release());
     BOOST_TEST(Sim::TotalCalls() == expected);
   }
   SetStack({});
@@ -283,11 +283,11 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim() * NeedsLink()) {
   for (const char* entry : {"cuCtxGetId", "cuCtxPushCurrent", "cuCtxDisablePeerAccess"}) {
     if (!HasDriver(12000) && std::string(entry) == "cuCtxGetId") continue;
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
-    REFUSES(access.Disable(), kInternal, "disable peer access", "OPERATING_SYSTEM");
+    REFUSES(access.Release(), kInternal, "disable peer access", "OPERATING_SYSTEM");
     Sim::ClearFaults();
   }
   BOOST_TEST(IsEnabled(a, b));
-  SUCCEEDS(access.Disable());
+  SUCCEEDS(access.Release());
   BOOST_TEST(!IsEnabled(a, b));
 }
 

@@ -66,11 +66,11 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
     SUCCEEDS(Copy(buffer.span(), there->view()));
     BOOST_TEST(buffer.data()[kInts - 1] == 7);
     const int* const pointer = buffer.data();
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(buffer.empty());
     BOOST_TEST(buffer.data() == nullptr);
     BOOST_TEST(!IsThere(pointer));
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
   }
 }
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   }
   OwnContext::DestroyIdle();
   Sim::ResetCalls();
-  REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
+  REFUSES(buffer.Release(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
   BOOST_TEST(buffer.empty());
   destroyed_silently = Buffer();
   BOOST_TEST(Sim::Calls("cuMemFreeHost") == 0u);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
     const Capture capture(owner.stream(), mode);
     for (const Owner* home : {&owner, &other}) {
       Buffer buffer = Allocated(*home);
-      SUCCEEDS(buffer.Free());
+      SUCCEEDS(buffer.Release());
       std::thread([home] { const Buffer elsewhere = Allocated(*home); }).join();
     }
   }
@@ -177,11 +177,11 @@ BOOST_AUTO_TEST_CASE(a_failed_free_loses_nothing, *OnlySim()) {
   for (const char* entry :
        {"cuMemFreeHost", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}) {
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
-    REFUSES(buffer.Free(), kInternal, "free 4096 bytes at 0x", "OPERATING_SYSTEM");
+    REFUSES(buffer.Release(), kInternal, "free 4096 bytes at 0x", "OPERATING_SYSTEM");
     BOOST_TEST(buffer.data() == pointer);
     Sim::ClearFaults();
   }
-  SUCCEEDS(buffer.Free());
+  SUCCEEDS(buffer.Release());
 }
 
 BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     Buffer buffer = Buffer::Allocate(context, kInts).value();
     BOOST_TEST(Sim::TotalCalls() == 8 + switched);
     cuguest_test::BeginCount();
-    SUCCEEDS(buffer.Free());
+    SUCCEEDS(buffer.Release());
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
   }
   SetStack({});

@@ -57,11 +57,11 @@ BOOST_AUTO_TEST_CASE(a_kernel_writes_an_array_through_it) {
     studio.Paint(surface.get(), ++first);
     BOOST_TEST(Pixels(picture) == Counting(kPictureSize, first), per_element());
     const CUsurfObject number = surface.get();
-    SUCCEEDS(surface.Destroy());
+    SUCCEEDS(surface.Release());
     BOOST_TEST(surface.empty());
     BOOST_TEST((surface.context() == ContextRef()));
     BOOST_TEST(!IsThere(owner, number));
-    SUCCEEDS(surface.Destroy());
+    SUCCEEDS(surface.Release());
   }
   SetStack({});
 }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   }
   OwnContext::DestroyIdle();
   Sim::ResetCalls();
-  REFUSES(surface.Destroy(), kFailedPrecondition, "destroy surface object 0x1",
+  REFUSES(surface.Release(), kFailedPrecondition, "destroy surface object 0x1",
           "CONTEXT_IS_DESTROYED", "gone with its context");
   BOOST_TEST(surface.empty());
   BOOST_TEST(Sim::Calls("cuSurfObjectDestroy") == 0u);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(moves_and_leaks) {
   BOOST_TEST(surface.empty());  // NOLINT(bugprone-use-after-move)
   surface = std::move(other);
   BOOST_TEST(surface.Leak() == number);
-  SUCCEEDS(surface.Destroy());
+  SUCCEEDS(surface.Release());
   BOOST_TEST(IsThere(owner, number));
   owner.Enter();
   OK(RAW(cuSurfObjectDestroy)(number));
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(owner.stream(), mode);
     SurfaceObject surface = Created(picture);
-    SUCCEEDS(surface.Destroy());
+    SUCCEEDS(surface.Release());
     std::thread([&picture] { const SurfaceObject elsewhere = Created(picture); }).join();
   }
 }
@@ -178,10 +178,10 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
                [&] { return SurfaceObject::Create(context, picture.get()); });
   SurfaceObject surface = Created(picture);
   Sim::FailCall("cuSurfObjectDestroy", 1, CUDA_ERROR_OPERATING_SYSTEM);
-  REFUSES(surface.Destroy(), kInternal, "destroy surface object 0x",
+  REFUSES(surface.Release(), kInternal, "destroy surface object 0x",
           "it was not destroyed, and is still owned");
   BOOST_TEST(!surface.empty());
-  SUCCEEDS(surface.Destroy());
+  SUCCEEDS(surface.Release());
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     SurfaceObject surface = SurfaceObject::Create(picture).value();
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
     cuguest_test::BeginCount();
-    SUCCEEDS(surface.Destroy());
+    SUCCEEDS(surface.Release());
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
     cuguest_test::BeginCount();
     surface = SurfaceObject::Create(context, picture.get()).value();

@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(a_kernel_reads_an_array_through_it) {
     BOOST_TEST(!texture.empty());
     BOOST_TEST(studio.Sample(texture.get()) == Counting(kPictureSize, 1), per_element());
     const CUtexObject number = texture.get();
-    SUCCEEDS(texture.Destroy());
+    SUCCEEDS(texture.Release());
     BOOST_TEST(texture.empty());
     BOOST_TEST((texture.context() == ContextRef()));
     BOOST_TEST(!IsThere(owner, number));
-    SUCCEEDS(texture.Destroy());
+    SUCCEEDS(texture.Release());
   }
   SetStack({});
 }
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_same_number_of_another_context_stays) {
   const TextureObject others = Created(others_picture);
   BOOST_TEST_REQUIRE(texture.get() == others.get());
   other.Enter();
-  SUCCEEDS(texture.Destroy());
+  SUCCEEDS(texture.Release());
   texture = Created(picture);
   texture = TextureObject();
   SetStack({});
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   OwnContext::DestroyIdle();
   other.Enter();  // where the number is another object
   Sim::ResetCalls();
-  REFUSES(texture.Destroy(), kFailedPrecondition, "destroy texture object 0x1",
+  REFUSES(texture.Release(), kFailedPrecondition, "destroy texture object 0x1",
           "CONTEXT_IS_DESTROYED", "gone with its context");
   BOOST_TEST(texture.empty());
   destroyed_silently = TextureObject();
@@ -240,15 +240,15 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
 
 BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "cuCtxGetId")) {
   PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const Array old = Array::Create(first.incarnation(), kPicture).value();
+  const Array old = Array::Create(first.context(), kPicture).value();
   TextureObject texture = Created(old);
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
   BOOST_TEST_REQUIRE(again.get() == first.get());
-  const Array picture = Array::Create(again.incarnation(), kPicture).value();
+  const Array picture = Array::Create(again.context(), kPicture).value();
   const TextureObject renewed = Created(picture);
   BOOST_TEST(renewed.get() == texture.get());
-  REFUSES(texture.Destroy(), kFailedPrecondition, "gone with its context");
+  REFUSES(texture.Release(), kFailedPrecondition, "gone with its context");
   SetStack({again.get()});
   CUDA_RESOURCE_DESC resource = {};
   OK(RAW(cuTexObjectGetResourceDesc)(&resource, renewed.get()));
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(moves_and_leaks) {
   BOOST_TEST(texture.get() == number);
   BOOST_TEST(texture.Leak() == number);
   BOOST_TEST(texture.empty());
-  SUCCEEDS(texture.Destroy());
+  SUCCEEDS(texture.Release());
   BOOST_TEST(IsThere(owner, number));
   owner.Enter();
   OK(RAW(cuTexObjectDestroy)(number));
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
     const Capture capture(owner.stream(), mode);
     for (const Array* array : {&picture, &others_picture}) {
       TextureObject texture = Created(*array);
-      SUCCEEDS(texture.Destroy());
+      SUCCEEDS(texture.Release());
       std::thread([array] { const TextureObject elsewhere = Created(*array); }).join();
     }
   }
@@ -302,12 +302,12 @@ BOOST_AUTO_TEST_CASE(a_failed_destroy_loses_nothing, *OnlySim()) {
   for (const char* entry :
        {"cuTexObjectDestroy", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}) {
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
-    REFUSES(texture.Destroy(), kInternal, "destroy texture object 0x", "OPERATING_SYSTEM",
+    REFUSES(texture.Release(), kInternal, "destroy texture object 0x", "OPERATING_SYSTEM",
             "it was not destroyed, and is still owned");
     BOOST_TEST(texture.get() == number);
     Sim::ClearFaults();
   }
-  SUCCEEDS(texture.Destroy());
+  SUCCEEDS(texture.Release());
 }
 
 BOOST_AUTO_TEST_CASE(every_call_of_a_creation_fails_once, *OnlySim()) {
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     TextureObject texture = TextureObject::Create(picture, Plain()).value();
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
     cuguest_test::BeginCount();
-    SUCCEEDS(texture.Destroy());
+    SUCCEEDS(texture.Release());
     BOOST_TEST(Sim::TotalCalls() == 6 + switched);
     cuguest_test::BeginCount();
     texture = TextureObject::Create(owner.ref(), memory.view(), Rows(8, 4, 32), Plain()).value();

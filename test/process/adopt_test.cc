@@ -200,7 +200,7 @@ void ObjectsNeedWhatMakesAndEndsThem() {
   shape.Format = CU_AD_FORMAT_FLOAT;
   shape.NumChannels = 1;
   shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
-  absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(context->incarnation(), shape);
+  absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(context->context(), shape);
   CHECK(array.ok());
   const float values[4] = {};
   const auto lacks = [](const absl::Status& status, const char* name) {
@@ -211,7 +211,7 @@ void ObjectsNeedWhatMakesAndEndsThem() {
   CHECK(lacks(cuguest::TextureObject::Create(*array, CUDA_TEXTURE_DESC()).status(),
               "cuTexObjectDestroy"));
   CHECK(lacks(cuguest::SurfaceObject::Create(*array).status(), "cuSurfObjectCreate"));
-  CHECK(array->Destroy().ok());
+  CHECK(array->Release().ok());
 }
 
 // A refused Adopt() leaves what was there.

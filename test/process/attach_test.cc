@@ -33,14 +33,14 @@ void Destroy(CUcontext context) { CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCE
 void CreateAtAHandleThatWasAttached() {
   Sim::SetDriverVersion(11080);
   const CUcontext old = MakeContext();
-  CHECK(Attach(old).Detach().ok());
+  CHECK(Attach(old).Release().ok());
   Destroy(old);
   SharedContext made = Create();
   CHECK(made.get() == old);
   CHECK(made.owner() == Owner::kShared);
   CHECK(made.use_count() == 1);
   CHECK(Attach(old).use_count() == 2);
-  CHECK(made.Detach().ok());
+  CHECK(made.Release().ok());
   CHECK(Sim::Live().contexts == 0);
 }
 
@@ -58,9 +58,9 @@ void CreateAtAHandleThatIsStillAttached() {
   CHECK(stale.use_count() == 1);
   stale = SharedContext();
   CHECK(made.use_count() == 2);
-  CHECK(made.Detach().ok());
+  CHECK(made.Release().ok());
   CHECK(Sim::Live().contexts == 1);
-  CHECK(joined.Detach().ok());
+  CHECK(joined.Release().ok());
   CHECK(Sim::Live().contexts == 0);
 }
 
@@ -76,7 +76,7 @@ void AStaleHolderLeavesTheNewContextAlone() {
   stale = SharedContext();
   CHECK(Sim::Live().contexts == 1);
   CHECK(Attach(handle).use_count() == 2);
-  CHECK(made.Detach().ok());
+  CHECK(made.Release().ok());
   CHECK(Sim::Live().contexts == 0);
 }
 
@@ -84,11 +84,11 @@ void ManyContextsAtOneHandle() {
   Sim::SetDriverVersion(11080);
   for (int i = 0; i < 100; ++i) {
     const CUcontext old = MakeContext();
-    CHECK(Attach(old).Detach().ok());
+    CHECK(Attach(old).Release().ok());
     Destroy(old);
     SharedContext made = Create();
     CHECK(made.owner() == Owner::kShared);
-    CHECK(made.Detach().ok());
+    CHECK(made.Release().ok());
   }
   CHECK(Sim::Live().contexts == 0);
 }
@@ -101,7 +101,7 @@ void AnAddressThatCannotBeAskedAboutIsNotRefused() {
     const int calls = g_mincore_calls;
     SharedContext attached = Attach(theirs);
     CHECK(g_mincore_calls > calls || error != EPERM);  // known from the second time on
-    CHECK(attached.Detach().ok());
+    CHECK(attached.Release().ok());
   }
   g_mincore_error = EPERM;
   for (const std::uintptr_t value : {0x0, 0x8, 0x1001}) {  // needs no question

@@ -77,7 +77,7 @@ Made Own(absl::StatusOr<T> made, Ending end) {
 
 template <typename T, typename... Arguments>
 Made Enter(Arguments&&... arguments) {
-  const auto end = [](T& scope) { return scope.Restore(); };
+  const auto end = [](T& scope) { return scope.Leave(); };
   auto entered =
       std::make_unique<Holder<T, decltype(end)>>(end, std::forward<Arguments>(arguments)...);
   return entered->held().ok() ? std::move(entered) : nullptr;
@@ -94,7 +94,7 @@ absl::StatusOr<cuguest::Module> LoadModule() {
 struct GuardAndHost {
   explicit GuardAndHost(const World& w) : guard(w.home), host(guard) {}
   [[nodiscard]] bool ok() const { return guard.ok() && host.ok(); }
-  CUresult Restore() { return host.Restore() == CUDA_SUCCESS ? guard.Restore() : host.result(); }
+  CUresult Restore() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : host.result(); }
 
   ContextGuard guard;
   cuguest::HostScope host;
@@ -143,7 +143,7 @@ struct GuardAndHostOfC {
         }),
         host([](cuguest_host_scope* of) { return cuguest_host_scope_enter(of, CUGUEST_HERE); }) {}
   [[nodiscard]] bool ok() const { return guard.ok() && host.ok(); }
-  int Restore() { return host.Restore() == CUDA_SUCCESS ? guard.Restore() : CUDA_SUCCESS; }
+  int Restore() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : CUDA_SUCCESS; }
 
   Storage<cuguest_guard, &cuguest_guard_leave> guard;
   Storage<cuguest_host_scope, &cuguest_host_scope_leave> host;
@@ -161,7 +161,7 @@ struct Borrowed {
     handles.ForgetAll();
   }
   [[nodiscard]] bool ok() const { return scope->ok(); }
-  absl::Status Restore() { return scope->Restore(); }
+  absl::Status Restore() { return scope->Leave(); }
 
   Handles handles;
   std::optional<Scope> scope;
@@ -234,7 +234,7 @@ Made OwnResource(const World& w, const Arguments&... arguments) {
   absl::StatusOr<T> object = T::Create(*array, arguments...);
   if (!object.ok()) return nullptr;
   return Own(absl::StatusOr<Resource<T>>(Resource<T>{*std::move(array), *std::move(object)}),
-             [](Resource<T>& resource) { return resource.object.Destroy(); });
+             [](Resource<T>& resource) { return resource.object.Release(); });
 }
 
 // Each context has one, so that it is made anew.
@@ -359,17 +359,17 @@ const std::vector<Row>& Rows() {
       {"SharedContext, made",
        [](World&) {
          return Own(SharedContext::Create(Device::Borrow(0)),
-                    [](SharedContext& shared) { return shared.Detach(); });
+                    [](SharedContext& shared) { return shared.Release(); });
        }},
       {"SharedContext, attached",
        [](World& w) {
          return Own(SharedContext::Attach(w.other),
-                    [](SharedContext& shared) { return shared.Detach(); });
+                    [](SharedContext& shared) { return shared.Release(); });
        }},
       {"GreenContext",
        [](World&) {
          return Own(GreenContext::Create(Device::Borrow(0), SmCount{1}),
-                    [](GreenContext& green) { return green.Destroy(); });
+                    [](GreenContext& green) { return green.Release(); });
        },
        0, 12040},
       {"Stream",
@@ -383,42 +383,42 @@ const std::vector<Row>& Rows() {
       {"DeviceBuffer",
        [](World& w) {
          return Own(DeviceBuffer<int>::Allocate(w.home, 16),
-                    [](DeviceBuffer<int>& buffer) { return buffer.Free(); });
+                    [](DeviceBuffer<int>& buffer) { return buffer.Release(); });
        }},
       {"DeviceBuffer, in order",
        [](World& w) {
          return Own(DeviceBuffer<int>::AllocateAsync(w.stream.ref(), 16),
-                    [](DeviceBuffer<int>& buffer) { return buffer.Free(); });
+                    [](DeviceBuffer<int>& buffer) { return buffer.Release(); });
        }},
       {"DeviceBuffer, after its stream",
        [](World& w) {
          return Own(AllocateInEndedStream(w),
-                    [](DeviceBuffer<int>& buffer) { return buffer.Free(); });
+                    [](DeviceBuffer<int>& buffer) { return buffer.Release(); });
        }},
       {"DeviceBuffer, of the per-thread stream",
        [](World& w) {
          return Own(
              DeviceBuffer<int>::AllocateAsync(StreamRef::Borrow(CU_STREAM_PER_THREAD, w.home), 16),
-             [](DeviceBuffer<int>& buffer) { return buffer.Free(); });
+             [](DeviceBuffer<int>& buffer) { return buffer.Release(); });
        }},
       {"PinnedBuffer",
        [](World& w) {
          return Own(PinnedBuffer<int>::Allocate(w.home, 16),
-                    [](PinnedBuffer<int>& buffer) { return buffer.Free(); });
+                    [](PinnedBuffer<int>& buffer) { return buffer.Release(); });
        }},
       {"Array",
-       [](World& w) { return Own(MakeArray(w), [](Array& array) { return array.Destroy(); }); }},
+       [](World& w) { return Own(MakeArray(w), [](Array& array) { return array.Release(); }); }},
       {"TextureObject",
        [](World& w) { return OwnResource<TextureObject>(w, CUDA_TEXTURE_DESC{}, nullptr); }},
       {"SurfaceObject", [](World& w) { return OwnResource<SurfaceObject>(w); }},
       {"PeerAccess",
        [](World& w) {
          return Own(PeerAccess::Enable(w.home, w.peer),
-                    [](PeerAccess& access) { return access.Disable(); });
+                    [](PeerAccess& access) { return access.Release(); });
        },
        0, 0, 2},
       {"Module",
-       [](World&) { return Own(LoadModule(), [](Module& module) { return module.Unload(); }); }},
+       [](World&) { return Own(LoadModule(), [](Module& module) { return module.Release(); }); }},
       {"Kernel",
        [](World& w) {
          const absl::StatusOr<Module> module = LoadModule();

@@ -225,7 +225,7 @@ void EndAllInChild(const Row& row, World* world, Made objects[], How how) {
   world->cache.reset();
   CHECK(!world->module->GetKernel("k").ok());
   world->module->ForgetDestroyed(world->home);
-  CHECK(!world->module->Unload().ok());
+  CHECK(!world->module->Release().ok());
   world->module.reset();
   CHECK(cuguest::IncidentCount() - incidents == row.reports_in_child);
 }

@@ -40,7 +40,7 @@ void UseAGuard(const char* when) {
   if (!g_in_scenario) return;
   ContextGuard guard(g_context);
   const CUresult entered = guard.result();
-  const CUresult left = guard.Restore();
+  const CUresult left = guard.Leave();
   std::printf("%s: entered %s, left %s, %llu incidents\n", when, cuguest::ErrorName(entered),
               cuguest::ErrorName(left), cuguest::IncidentCount());
   std::fflush(stdout);
@@ -74,9 +74,9 @@ bool g_held = false;
 __attribute__((destructor)) void LeaveLate() {
   if (!g_held) return;
   auto* none = reinterpret_cast<NoContextGuard*>(g_none_storage);
-  std::printf("left none: %s\n", cuguest::ErrorName(none->Restore()));
+  std::printf("left none: %s\n", cuguest::ErrorName(none->Leave()));
   auto* guard = reinterpret_cast<ContextGuard*>(g_storage);
-  std::printf("left guard: %s\n", cuguest::ErrorName(guard->Restore()));
+  std::printf("left guard: %s\n", cuguest::ErrorName(guard->Leave()));
   auto* primary = reinterpret_cast<PrimaryContext*>(g_primary_storage);
   std::printf("released: %s\n", primary->Release().ok() ? "ok" : "not ok");
   std::printf("incidents: %llu\n", cuguest::IncidentCount());

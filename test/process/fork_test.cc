@@ -129,14 +129,14 @@ void ScopesHeldAcrossAFork() {
       CHECK(cuguest_pop() == CUDA_ERROR_ILLEGAL_STATE);
       if (Sim::IsActive()) Sim::ResetCalls();
       if (in_turn) {
-        CHECK(host->Restore() == CUDA_SUCCESS);
-        CHECK(none->Restore() == CUDA_SUCCESS);
-        CHECK(mode->Restore() == CUDA_SUCCESS);
+        CHECK(host->Leave() == CUDA_SUCCESS);
+        CHECK(none->Leave() == CUDA_SUCCESS);
+        CHECK(mode->Leave() == CUDA_SUCCESS);
         CHECK(cuguest_guard_leave(&of_c) == CUDA_SUCCESS);
         CHECK(scope.Leave() == CUDA_SUCCESS);
         CHECK(scope.Leave() == CUDA_ERROR_ILLEGAL_STATE);
-        CHECK(exact->Restore() == CUDA_SUCCESS);
-        CHECK(guard->Restore() == CUDA_SUCCESS);
+        CHECK(exact->Leave() == CUDA_SUCCESS);
+        CHECK(guard->Leave() == CUDA_SUCCESS);
       } else {
         std::thread([&] { guard.reset(); }).join();
         exact.reset();
@@ -152,14 +152,14 @@ void ScopesHeldAcrossAFork() {
       primary.reset();
     });
   }
-  CHECK(host->Restore() == CUDA_SUCCESS);
-  CHECK(none->Restore() == CUDA_SUCCESS);
-  CHECK(mode->Restore() == CUDA_SUCCESS);
+  CHECK(host->Leave() == CUDA_SUCCESS);
+  CHECK(none->Leave() == CUDA_SUCCESS);
+  CHECK(mode->Leave() == CUDA_SUCCESS);
   CHECK(cuguest_pop() == CUDA_SUCCESS);
   CHECK(cuguest_guard_leave(&of_c) == CUDA_SUCCESS);
   CHECK(scope.Leave() == CUDA_SUCCESS);
-  CHECK(exact->Restore() == CUDA_SUCCESS);
-  CHECK(guard->Restore() == CUDA_SUCCESS);
+  CHECK(exact->Leave() == CUDA_SUCCESS);
+  CHECK(guard->Leave() == CUDA_SUCCESS);
   CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   CHECK(cuguest::IncidentCount() == 0);
   CHECK(primary->Release().ok());
@@ -182,7 +182,7 @@ void AHostScopeBeforeCuInit() {
     { const ContextGuard closes_it(context); }
     CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   });
-  CHECK(host->Restore() == CUDA_SUCCESS);
+  CHECK(host->Leave() == CUDA_SUCCESS);
   CHECK(cuguest::IncidentCount() == 0);
 }
 
@@ -194,7 +194,7 @@ void MemoryHeldAcrossAFork() {
   std::optional<Buffer> buffer = Buffer::Allocate(home, 4).value();
   Fork([&buffer, &home] {
     for (const absl::Status& status :
-         {cuguest::Describe(buffer->get()).status(), buffer->Free(),
+         {cuguest::Describe(buffer->get()).status(), buffer->Release(),
           Buffer::Allocate(home, 4).status(), cuguest::Zero(buffer->view()),
           cuguest::PeerAccess::Enable(home, home).status()}) {
       CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NOT_INITIALIZED);
@@ -203,7 +203,7 @@ void MemoryHeldAcrossAFork() {
     buffer.reset();
   });
   CHECK(cuguest::Zero(buffer->view()).ok());
-  CHECK(buffer->Free().ok());
+  CHECK(buffer->Release().ok());
 }
 
 void AStreamAndAnEventHeldAcrossAFork() {
@@ -238,7 +238,7 @@ void AStreamThatEndsInAChildBeforeCuInit() {
     auto buffer = cuguest::DeviceBuffer<int>::AllocateAsync(stream->ref(), 4);
     CHECK(left.ok() && buffer.ok());
     stream.reset();
-    CHECK(buffer->Free().ok());
+    CHECK(buffer->Release().ok());
   });
 }
 

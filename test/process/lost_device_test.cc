@@ -94,9 +94,9 @@ void ReferencesCanBeReleased() {
     const ContextGuard guard(shared.get());
     CHECK(cuguest::AcquireCurrent(Device::Borrow(0)).ok());
   }
-  CHECK(shared.Detach().ok());
-  CHECK(again.Detach().ok());
-  CHECK(foreign.Detach().ok());
+  CHECK(shared.Release().ok());
+  CHECK(again.Release().ok());
+  CHECK(foreign.Release().ok());
 }
 
 }  // namespace

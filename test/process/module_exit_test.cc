@@ -32,7 +32,7 @@ struct UnloadsWhenItEnds {
   Module module;
   ~UnloadsWhenItEnds() {
     if (!g_in_scenario) return;
-    const absl::Status status = module.Unload();
+    const absl::Status status = module.Release();
     std::printf("%s: %s, %llu incidents\n", when, status.ToString().c_str(),
                 cuguest::IncidentCount());
     std::fflush(stdout);
@@ -77,13 +77,13 @@ void AForkedChild() {
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, library->GetKernel("bounded").status()));
     for (std::optional<Module>* module : {&library, &modules}) {
       CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->GetGlobal<int>(here, "odd").status()));
-      CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->Unload()));
+      CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->Release()));
       module->reset();
     }
     std::printf("child: %llu incidents\n", cuguest::IncidentCount());
   });
-  CHECK(library->Unload().ok());
-  CHECK(modules->Unload().ok());
+  CHECK(library->Release().ok());
+  CHECK(modules->Release().ok());
 }
 
 struct Callback {

@@ -81,7 +81,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::SmSplit::Of(Device::Borrow(0), one).status()));
   CHECK(refuses(cuguest::GreenContext::Create(Device::Borrow(0), one).status()));
   CHECK(refuses(cuguest::GreenContext::Create(cuguest::SmPartition()).status()));
-  CHECK(cuguest::GreenContext().Destroy().ok());
+  CHECK(cuguest::GreenContext().Release().ok());
   CHECK(SharedContext::CheckSharing().ok());
   CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
@@ -96,13 +96,13 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(
       cuguest::TextureObject::Create(ContextRef(), CUDA_RESOURCE_DESC(), CUDA_TEXTURE_DESC())
           .status()));
-  CHECK(cuguest::Array().Destroy().ok());
-  CHECK(cuguest::TextureObject().Destroy().ok());
-  CHECK(cuguest::SurfaceObject().Destroy().ok());
+  CHECK(cuguest::Array().Release().ok());
+  CHECK(cuguest::TextureObject().Release().ok());
+  CHECK(cuguest::SurfaceObject().Release().ok());
   CHECK(refuses(cuguest::DeviceBuffer<int>::Adopt(CUdeviceptr{4}, 1).status()));
   CHECK(refuses(cuguest::PeerAccess::Enable(ContextRef(), ContextRef()).status()));
-  CHECK(cuguest::DeviceBuffer<int>().Free().ok());
-  CHECK(cuguest::PeerAccess().Disable().ok());
+  CHECK(cuguest::DeviceBuffer<int>().Release().ok());
+  CHECK(cuguest::PeerAccess().Release().ok());
   CHECK(refuses(cuguest::StreamRef::Borrow(nullptr).status()));
   CHECK(refuses(cuguest::StreamRef().Synchronize()));
   CHECK(cuguest::StreamRef().capture_state() == cuguest::CaptureState::kUnknown);
@@ -120,7 +120,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
     const cuguest::HostScope host = guard_kinds::HostOf(guard);
     CHECK(host.ok());
     CHECK(guard.Reassert() == code);
-    CHECK(guard.Restore() == CUDA_SUCCESS);
+    CHECK(guard.Leave() == CUDA_SUCCESS);
   });
   CHECK(cuguest::NoContextGuard().result() == code);
   CHECK(ContextRef::Borrow(context).result() == code);

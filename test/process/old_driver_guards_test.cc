@@ -87,7 +87,7 @@ void ADestroyedContext() {
 void AResetPrimaryContext() {
   const CUcontext host = Begin();
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const ContextRef ref = primary.incarnation();
+  const ContextRef ref = primary.context();
   CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   CheckRefused(ref, host);
   // While it is current, too.

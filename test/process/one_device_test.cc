@@ -71,7 +71,7 @@ void Expect(const absl::StatusOr<AcquiredContext>& acquired, CUcontext context, 
   CHECK(acquired.ok());
   CHECK(context == nullptr || acquired->get() == context);
   CHECK(acquired->source() == source);
-  const ContextGuard guard(acquired->incarnation());
+  const ContextGuard guard(acquired->context());
   CHECK(guard.ok());
 }
 
@@ -209,7 +209,7 @@ void CachesAndWorkers() {
     const cuguest::NoContextGuard none;
     CHECK(cache.GetOrMake(current.get(), make).ok());
     cuguest::ThreadResidency home(ContextRef::Borrow(current.get()));
-    CHECK(home.Settle() == CUDA_SUCCESS);
+    CHECK(home.Reassert() == CUDA_SUCCESS);
     CHECK(cache.DropDead() == 0);
   }
   CHECK(cache.Forget(ContextRef::Borrow(current.get())));

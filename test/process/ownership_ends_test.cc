@@ -45,7 +45,7 @@ struct DetachesWhenItEnds {
   SharedContext shared;
   ~DetachesWhenItEnds() {
     if (!g_in_scenario) return;
-    const absl::Status status = shared.Detach();
+    const absl::Status status = shared.Release();
     std::printf("%s: %s, %llu incidents\n", when, status.ToString().c_str(),
                 cuguest::IncidentCount());
     std::fflush(stdout);
@@ -69,7 +69,7 @@ struct DestroysWhenItEnds {
   GreenContext green;
   ~DestroysWhenItEnds() {
     if (!g_in_scenario) return;
-    std::printf("%s: %s\n", when, green.Destroy().ToString().c_str());
+    std::printf("%s: %s\n", when, green.Release().ToString().c_str());
     std::fflush(stdout);
   }
 };
@@ -97,7 +97,7 @@ bool IsOfAFork(const absl::Status& status) { return CodeOf(status) == CUDA_ERROR
 void AForkedChild() {
   std::optional<SharedContext> shared = SharedContext::Create(kFirst).value();
   std::optional<SharedContext> copy = shared;
-  const ContextRef ref = shared->incarnation();
+  const ContextRef ref = shared->context();
   std::optional<ThreadResidency> home(std::in_place, ref);
   CHECK(home->ok());
   cuguest_test::Fork([&] {
@@ -109,14 +109,14 @@ void AForkedChild() {
     CHECK(IsOfAFork(cuguest::AcquireFromStream(nullptr).status()));
     CHECK(ThreadResidency(ref).result() == CUDA_ERROR_NOT_INITIALIZED);
     copy.reset();
-    CHECK(IsOfAFork(shared->Detach()));
+    CHECK(IsOfAFork(shared->Release()));
     home.reset();
   });
   // The parent's count and context are its own.
   CHECK(shared->use_count() == 2);
   CHECK(home->Leave() == CUDA_SUCCESS);
-  CHECK(copy->Detach().ok());
-  CHECK(shared->Detach().ok());
+  CHECK(copy->Release().ok());
+  CHECK(shared->Release().ok());
 }
 
 void AGreenContextInAForkedChild() {
@@ -125,13 +125,13 @@ void AGreenContextInAForkedChild() {
     CHECK(IsOfAFork(GreenContext::Create(kFirst, cuguest::SmCount{1}).status()));
     CHECK(IsOfAFork(cuguest::SmSplit::Of(kFirst, cuguest::SmCount{1}).status()));
     CHECK(IsOfAFork(cuguest::SmCountOf(kFirst).status()));
-    CHECK(IsOfAFork(cuguest::SmCountOf(green->incarnation()).status()));
-    CHECK(IsOfAFork(green->Destroy()));
+    CHECK(IsOfAFork(cuguest::SmCountOf(green->context()).status()));
+    CHECK(IsOfAFork(green->Release()));
     CHECK(green->get() != nullptr);
     green.reset();
   });
-  CHECK(green->incarnation().IsAlive());
-  CHECK(green->Destroy().ok());
+  CHECK(green->context().IsAlive());
+  CHECK(green->Release().ok());
 }
 
 // Stream callbacks
@@ -148,17 +148,17 @@ void AGreenContextInACallback() {
   const auto call = [](void* data) {
     auto* const result = static_cast<SeenOfGreen*>(data);
     result->created = GreenContext::Create(kFirst, cuguest::SmCount{1}).status();
-    result->destroyed = result->green->Destroy();
+    result->destroyed = result->green->Release();
   };
   {
-    const cuguest::ContextGuard guard(green.incarnation());
+    const cuguest::ContextGuard guard(green.context());
     CHECK(RAW(cuLaunchHostFunc)(nullptr, call, &seen) == CUDA_SUCCESS);
     CHECK(RAW(cuStreamSynchronize)(nullptr) == CUDA_SUCCESS);
   }
   CHECK(CodeOf(seen.created) == CUDA_ERROR_NOT_PERMITTED);
   CHECK(CodeOf(seen.destroyed) == CUDA_ERROR_NOT_PERMITTED);
-  CHECK(green.incarnation().IsAlive());
-  CHECK(green.Destroy().ok());
+  CHECK(green.context().IsAlive());
+  CHECK(green.Release().ok());
 }
 
 std::string NeedsGreenContexts() {
@@ -186,7 +186,7 @@ void CUDA_CB InHostFunction(void* data) {
   if (!relaxed.ok()) seen->others_refused = false;
   SharedContext copy = *seen->last;  // no driver call in these
   copy = SharedContext();
-  seen->detached = seen->last->Detach();
+  seen->detached = seen->last->Release();
 }
 
 // The last holder cannot destroy the context here; the status says so, and it stays.
@@ -206,24 +206,24 @@ void TheLastHolderInACallback() {
   CHECK(ContextRef::Borrow(context).ok());
   SharedContext again = SharedContext::Attach(context).value();  // as anybody's, now
   CHECK(again.owner() == SharedContext::Owner::kOther);
-  CHECK(again.Detach().ok());
+  CHECK(again.Release().ok());
 }
 
 // Below CUDA 12.0 there are no ids: the handle alone is the key.
 void BelowCuda12() {
   Sim::SetDriverVersion(11080);
   SharedContext shared = SharedContext::Create(kFirst).value();
-  CHECK(shared.incarnation().id() == 0);
+  CHECK(shared.context().id() == 0);
   SharedContext attached = SharedContext::Attach(shared.get()).value();
   CHECK(attached.use_count() == 2);
-  CHECK(shared.Detach().ok());
-  CHECK(attached.Detach().ok());
+  CHECK(shared.Release().ok());
+  CHECK(attached.Release().ok());
   CHECK(Sim::Live().contexts == 0);
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   SharedContext of_primary = SharedContext::Attach(primary.get()).value();
   CHECK(of_primary.owner() == SharedContext::Owner::kPrimary);
   CHECK(primary.Release().ok());
-  CHECK(of_primary.Detach().ok());
+  CHECK(of_primary.Release().ok());
   CHECK(Sim::Live().primary_references == 0);
 }
 

@@ -139,11 +139,11 @@ void Guards() {
     CHECK(verified.ok());
     CHECK(verified.Reassert() == CUDA_SUCCESS);
     CHECK(verified.MoveTo(other) == CUDA_SUCCESS);
-    CHECK(verified.Restore() == CUDA_SUCCESS);
+    CHECK(verified.Leave() == CUDA_SUCCESS);
     ContextGuard empty;
     CHECK(empty.MoveTo(ContextRef::Borrow(other)) == CUDA_SUCCESS);
     CHECK(empty.MoveTo(context) == CUDA_SUCCESS);
-    CHECK(empty.Restore() == CUDA_SUCCESS);
+    CHECK(empty.Leave() == CUDA_SUCCESS);
     cuguest::ContextScope scope;
     CHECK(scope.Enter(other) == CUDA_SUCCESS);
     cuguest::ContextScope moved(std::move(scope));
@@ -151,13 +151,13 @@ void Guards() {
     CHECK(moved.Leave() == CUDA_SUCCESS);
     cuguest::ExactGuard exact(other);
     CHECK(exact.ok() && exact.Reassert() == CUDA_SUCCESS);
-    CHECK(exact.Restore() == CUDA_SUCCESS);
+    CHECK(exact.Leave() == CUDA_SUCCESS);
     cuguest::NoContextGuard none;
     CHECK(none.ok());
-    CHECK(none.Restore() == CUDA_SUCCESS);
+    CHECK(none.Leave() == CUDA_SUCCESS);
     ContextGuard outer(other);
     const ContextGuard inner(context);
-    CHECK(outer.Restore() == CUDA_ERROR_NOT_READY);
+    CHECK(outer.Leave() == CUDA_ERROR_NOT_READY);
     CHECK(ContextRef::Current().Check() == CUDA_SUCCESS);
     CHECK(ContextRef::Current().IsAlive());
   });
@@ -201,7 +201,7 @@ void Acquires() {
     cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);
-    CHECK(acquired.Restore() == CUDA_SUCCESS);
+    CHECK(acquired.Leave() == CUDA_SUCCESS);
   });
 }
 
@@ -210,7 +210,7 @@ void SharedContexts() {
   WithCallbacks([&] {
     absl::StatusOr<SharedContext> attached = SharedContext::Attach(context);
     CHECK(attached.ok());
-    CHECK(attached->Detach().ok());
+    CHECK(attached->Release().ok());
     const absl::StatusOr<SharedContext> created = SharedContext::Create(Device::Borrow(0));
     CHECK(created.ok());  // and is destroyed here
     CHECK(created->use_count() == 1);
@@ -228,9 +228,9 @@ void GreenContexts() {
     const cuguest::SmPartition& part = split->parts[0];
     absl::StatusOr<cuguest::GreenContext> green = cuguest::GreenContext::Create(part);
     CHECK(green.ok());
-    CHECK(*cuguest::SmCountOf(green->incarnation()) == part.count());
+    CHECK(*cuguest::SmCountOf(green->context()) == part.count());
     CHECK(*cuguest::SmCountOf(device) > part.count());
-    CHECK(green->Destroy().ok());
+    CHECK(green->Release().ok());
     CHECK(cuguest::GreenContext::Create(device, cuguest::SmCount{1}).ok());  // and is destroyed
   });
 }
@@ -290,7 +290,7 @@ void Residencies() {
   WithCallbacks([&] {
     cuguest::ThreadResidency home(context);
     CHECK(home.ok());
-    CHECK(home.Settle() == CUDA_SUCCESS);
+    CHECK(home.Reassert() == CUDA_SUCCESS);
     CHECK(home.MoveTo(other) == CUDA_SUCCESS);
     CHECK(home.Leave() == CUDA_SUCCESS);
   });
@@ -305,7 +305,7 @@ void Captures() {
     CHECK(relaxed.ok());
     CHECK(cuguest::CaptureStateOf(stream->get()) == cuguest::CaptureState::kNone);
     CHECK(cuguest::HousekeepingIsSafe(stream->get()));
-    CHECK(relaxed.Restore() == CUDA_SUCCESS);
+    CHECK(relaxed.Leave() == CUDA_SUCCESS);
   });
 }
 

@@ -158,13 +158,13 @@ std::vector<Call> Questions() {
       {"PeerAccess::Enable: a destroyed context", kOver,
        [](const Things& t) { return PeerAccess::Enable(t.home.ref(), t.ended); }},
       {"PeerAccess PeerAccess::context PeerAccess::peer PeerAccess::was_enabled "
-       "PeerAccess::Disable PeerAccess::Leak: of nobody",
+       "PeerAccess::Release PeerAccess::Leak: of nobody",
        kOk,
        [](const Things&) {
          PeerAccess access;
          const bool empty = access.context() == ContextRef() && access.peer() == ContextRef() &&
                             !access.was_enabled();
-         absl::Status status = access.Disable();
+         absl::Status status = access.Release();
          access.Leak();
          return status.ok() ? Holds(empty) : status;
        }},
@@ -177,7 +177,7 @@ std::vector<Call> Scopes() {
   using runtime::LastErrorScope;
   return {
       {"CalleeScope CalleeScope::ok CalleeScope::result CalleeScope::doing CalleeScope::advice "
-       "CalleeScope::Reassert CalleeScope::Restore",
+       "CalleeScope::Reassert CalleeScope::Leave",
        kOk,
        [](const Things& t) {
          CalleeScope scope(t.home.ref());
@@ -204,14 +204,14 @@ std::vector<Call> Scopes() {
          if (!scope.ok()) return cuguest::ToStatus(scope);
          return runtime::ToStatus(scope.Note(cudaSuccess, "nothing"), "note a call");
        }},
-      {"DeviceGuard DeviceGuard::ok DeviceGuard::status DeviceGuard::incarnation "
+      {"DeviceGuard DeviceGuard::ok DeviceGuard::status DeviceGuard::context "
        "DeviceGuard::Reassert",
        kOk,
        [](const Things&) {
          DeviceGuard guard(First(), cuguest::IfInactive::kCreate);
          if (!guard.ok()) return guard.status();
          const CUresult code = guard.Reassert();
-         return code == CUDA_SUCCESS ? Holds(guard.incarnation().ok())
+         return code == CUDA_SUCCESS ? Holds(guard.context().ok())
                                      : cuguest::ToStatus(code, "reassert a scope");
        }},
       {"DeviceGuard: that creates nothing", kDepends,
@@ -219,13 +219,13 @@ std::vector<Call> Scopes() {
       {"DeviceGuard: no device", StatusCode::kNotFound,
        [](const Things&) { return DeviceGuard(Device::Borrow(4711)).status(); }},
       {"LastErrorScope LastErrorScope::before LastErrorScope::Note LastErrorScope::Check "
-       "LastErrorScope::Restore",
+       "LastErrorScope::Leave",
        kOk,
        [](const Things&) {
          LastErrorScope scope;
          scope.Note(cudaSuccess, "nothing");
          const absl::Status status = scope.Check();
-         return scope.Restore() && scope.before() == cudaPeekAtLastError()
+         return scope.Leave() && scope.before() == cudaPeekAtLastError()
                     ? status
                     : absl::InternalError("changed");
        }},

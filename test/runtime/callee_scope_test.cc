@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(the_context_is_back_between_two_calls) {
     OK(scope.Reassert());
     BOOST_TEST(GetStack() == (Stack{host.get(), ours.get()}));
     SetTheDevice();
-    OK(scope.Restore());
+    OK(scope.Leave());
     BOOST_TEST(GetStack() == Stack{host.get()});
   }
   BOOST_TEST((KindsOf(TakeIncidents()) ==
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(an_expected_error_is_taken_back_without_a_report) {
 
 BOOST_AUTO_TEST_CASE(a_context_that_is_none_or_over_is_refused) {
   auto primary = RetainPrimary();
-  const ContextRef old = primary.incarnation();
+  const ContextRef old = primary.context();
   EndPrimary();
   {
     const Undisturbed undisturbed;

@@ -42,7 +42,7 @@ std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables) {
 
 Things::Things() {
   const cuguest::PrimaryContext primary = RetainPrimary();
-  ended = primary.incarnation();
+  ended = primary.context();
   SetStack({primary.get()});
   CUdeviceptr memory = 0;
   OK(RAW(cuMemAlloc)(&memory, kCount * sizeof(int)));

@@ -116,7 +116,7 @@ absl::Status EnterAndLeave(Scope& scope) {
   if (const CUresult code = scope.Reassert(); code != CUDA_SUCCESS) {
     return cuguest::ToStatus(code, "reassert a scope");
   }
-  return cuguest::ToStatus(scope.Restore(), "leave a scope");
+  return cuguest::ToStatus(scope.Leave(), "leave a scope");
 }
 
 std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables);

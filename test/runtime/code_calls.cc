@@ -110,13 +110,13 @@ std::vector<Call> Modules() {
          module.ForgetDestroyed(t.ended);
          return absl::OkStatus();
        })},
-      {"Module::Unload: held by a kernel", kOver,
-       WithCode([](const Things&, Module& module, const Kernel&) { return module.Unload(); })},
-      {"Module::Unload", kOk,
+      {"Module::Release: held by a kernel", kOver,
+       WithCode([](const Things&, Module& module, const Kernel&) { return module.Release(); })},
+      {"Module::Release", kOk,
        [](const Things& t) {
          absl::StatusOr<Module> module = Module::LoadIn(t.home.ref(), Ptx());
          if (!module.ok()) return Outcome(module.status());
-         const absl::Status unloaded = module->Unload();
+         const absl::Status unloaded = module->Release();
          return Together(unloaded, *std::move(module));
        }},
       {"GetLoadingMode", kOk, [](const Things&) { return cuguest::GetLoadingMode(); }},

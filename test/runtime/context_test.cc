@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_primary_is_told_from_a_users_context) {
   const RuntimeContext context = Query();
   BOOST_TEST((context.kind == Kind::kPrimary));
   BOOST_TEST(context.is_primary());
-  BOOST_TEST((context.context == primary.incarnation()));
+  BOOST_TEST((context.context == primary.context()));
   BOOST_TEST(ContextAfterAnAllocation() == primary.get());
   SetStack({});
 }

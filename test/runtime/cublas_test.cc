@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_workspace_is_checked) {
     CublasScope scope(handles, cuguest_library_test::StreamOf(home), good);
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
     STATUS_OK(product.Run(scope));
-    STATUS_OK(scope.Restore());
+    STATUS_OK(scope.Leave());
     BOOST_TEST(product.IsRight());
   }
   const UndisturbedScope undisturbed(&Fail);
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_put_back_is_not_lent_again, *cuguest_test::O
     CublasScope scope(handles, cuguest_library_test::StreamOf(home));
     bad = scope.handle();
     SimLibrary::FailCall("cublasGetMathMode", 1, CUBLAS_STATUS_INTERNAL_ERROR);
-    const absl::Status status = scope.Restore();
+    const absl::Status status = scope.Leave();
     BOOST_TEST((runtime::CublasCodeOf(status) == CUBLAS_STATUS_INTERNAL_ERROR));
   }
   SimLibrary::ResetCalls();

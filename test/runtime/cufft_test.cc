@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_plan_has_a_work_area_of_its_own) {
     CufftScope scope(plans, kLarge, stream);
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
     STATUS_OK(transform.Run(scope));
-    STATUS_OK(scope.Restore());
+    STATUS_OK(scope.Leave());
   }
   BOOST_TEST(transform.IsRight());
 }
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_work_area_ends_as_its_plan_does) {
   CufftPlans plans;
   {
     const PrimaryContext primary = Primary();
-    borrow_once(plans, primary.incarnation());
+    borrow_once(plans, primary.context());
     OK(RAW(cuDevicePrimaryCtxReset)(0));
     BOOST_TEST(plans.DropDead() == 1U);
   }
@@ -267,13 +267,13 @@ BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
   const cufftHandle plan = scope.plan();
   OK(RAW(cuStreamBeginCapture)(capturing.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
   const std::string no_refusal =
-      NoRefusal(scope.Restore(), StatusCode::kFailedPrecondition, {"captures"});
+      NoRefusal(scope.Leave(), StatusCode::kFailedPrecondition, {"captures"});
   BOOST_TEST(no_refusal.empty(), no_refusal);
   for (int i = 0; i < 2; ++i) {
     CufftScope later(plans, kLarge, StreamOf(home));
     BOOST_TEST_REQUIRE(later.ok(), later.status().ToString());
     BOOST_TEST(later.plan() != plan);
-    STATUS_OK(later.Restore());
+    STATUS_OK(later.Leave());
     BOOST_TEST((StreamOf(home).capture_state() == cuguest::CaptureState::kNone));
   }
   CUgraph graph = nullptr;
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_plan_works_on_the_next_stream_at_a_handle) {
     CufftScope scope(plans, kSmall, stream.ref());
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
     STATUS_OK(transform.Run(scope));
-    STATUS_OK(scope.Restore());
+    STATUS_OK(scope.Leave());
     STATUS_OK(stream.ref().Synchronize());
     BOOST_TEST(transform.IsRight());
   }

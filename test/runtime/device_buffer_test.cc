@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(either_api_allocates_and_either_frees) {
         Buffer by_runtime = Value(AllocateBuffer<int>(context, kCount));
         BOOST_TEST((by_runtime.context() == context));
         CheckHoldsWhatIsWritten(by_runtime);
-        CheckOk(by_runtime.Free());
+        CheckOk(by_runtime.Release());
         BOOST_TEST(by_runtime.empty());
         Buffer by_driver = Value(Buffer::Allocate(context, kCount));
         CheckHoldsWhatIsWritten(by_driver);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_allocated_is_refused_and_leaves_no_error) {
 
 BOOST_AUTO_TEST_CASE(what_ended_with_its_context_is_let_go) {
   auto primary = RetainPrimary();
-  Buffer buffer = Value(AllocateBuffer<int>(primary.incarnation(), kCount));
+  Buffer buffer = Value(AllocateBuffer<int>(primary.context(), kCount));
   EndPrimary();
   {
     const Undisturbed undisturbed;
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(memory_of_a_pool_is_not_for_cudaFree) {
   Buffer buffer = Value(Buffer::AllocateAsync(stream, kCount));
   BOOST_TEST((FreeBuffer(buffer).code() == absl::StatusCode::kInvalidArgument));
   BOOST_TEST(!buffer.empty());
-  CheckOk(buffer.Free());
+  CheckOk(buffer.Release());
 }
 
 BOOST_AUTO_TEST_CASE(every_failing_call_is_a_status_and_nothing_leaks, *OnlySim()) {

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_runtime_works_on_the_device_and_the_stack_comes_back) {
       BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
       BOOST_TEST(RuntimeDevice() == 0);
       BOOST_TEST(DeviceOfAnAllocation() == 0);
-      BOOST_TEST(guard.incarnation().get() == (stack.empty() ? primary.get() : stack.back()));
+      BOOST_TEST(guard.context().get() == (stack.empty() ? primary.get() : stack.back()));
     }
     BOOST_TEST(GetStack() == stack);
     SetStack({});

@@ -52,7 +52,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_happened, InAContext) {
   RT_OK(scope.Note(cudaMalloc(&pointer, 64), "cudaMalloc"));
   RT_OK(scope.Note(cudaFree(pointer), "cudaFree"));
   BOOST_TEST(scope.Check().ok());
-  BOOST_TEST(scope.Restore());
+  BOOST_TEST(scope.Leave());
 }
 
 BOOST_FIXTURE_TEST_CASE(the_first_culprit_is_named_and_its_error_taken_back, InAContext) {
@@ -73,10 +73,10 @@ BOOST_FIXTURE_TEST_CASE(on_another_thread_its_end_takes_no_error, InAContext) {
   auto scope = std::make_unique<LastErrorScope>();
   std::thread([&] {
     static_cast<void>(SetABadDevice());
-    BOOST_TEST(!scope->Restore());
+    BOOST_TEST(!scope->Leave());
     BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorInvalidDevice);
   }).join();
-  BOOST_TEST(scope->Restore());
+  BOOST_TEST(scope->Leave());
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
   BOOST_TEST((incidents[0].kind == cuguest::IncidentKind::kElsewhere));
@@ -118,8 +118,8 @@ BOOST_FIXTURE_TEST_CASE(reports_unrestorable_last_error, InAContext) {
     const absl::Status status = scope.Check();
     BOOST_TEST(Mentions(status, "was cudaErrorInvalidDevice"), status.ToString());
     BOOST_TEST((RuntimeCodeOf(status) == cudaErrorMemoryAllocation));
-    BOOST_TEST(!scope.Restore());
-    BOOST_TEST(scope.Restore());  // the second time it does nothing
+    BOOST_TEST(!scope.Leave());
+    BOOST_TEST(scope.Leave());  // the second time it does nothing
   }
   BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
   {

@@ -66,14 +66,14 @@ template <typename Scope>
 absl::Status Leave(Scope& scope) {
   if (!scope.ok()) return scope.status();
   absl::Status status = scope.Reassert();
-  return status.ok() ? scope.Restore() : status;
+  return status.ok() ? scope.Leave() : status;
 }
 
 template <typename Scope>
 absl::Status CheckOperands(Scope scope, const Things& t) {
   if (!scope.ok()) return scope.status();
   absl::Status status = scope.CheckOperand(reinterpret_cast<const void*>(t.area.get()), 256);
-  return status.ok() ? scope.Restore() : status;
+  return status.ok() ? scope.Leave() : status;
 }
 
 template <typename Pool>
@@ -119,7 +119,7 @@ std::vector<LibraryCall> CublasCalls() {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CublasScope LibraryScope LibraryScope::ok LibraryScope::status CublasScope::handle "
-       "LibraryScope::Reassert LibraryScope::Restore",
+       "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          CublasScope scope(handles, t.stream);
          absl::Status status = Leave(scope);
@@ -197,7 +197,7 @@ std::vector<LibraryCall> CufftCalls() {
          return ForgetDestroyed(plans, t, plans.Prepare(t.home.ref(), kSmall));
        })},
       {"CufftScope LibraryScope::ok LibraryScope::status CufftScope::plan LibraryScope::Reassert "
-       "LibraryScope::Restore",
+       "LibraryScope::Leave",
        kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          CufftScope scope(plans, kSmall, t.stream);
          absl::Status status = Leave(scope);
@@ -260,7 +260,7 @@ std::vector<LibraryCall> CusolverCalls() {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CusolverDnScope LibraryScope::ok LibraryScope::status CusolverDnScope::handle "
-       "LibraryScope::Reassert LibraryScope::Restore",
+       "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          CusolverDnScope scope(handles, t.stream);
          absl::Status status = Leave(scope);
@@ -304,7 +304,7 @@ std::vector<LibraryCall> CusparseCalls() {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CusparseScope LibraryScope::ok LibraryScope::status CusparseScope::handle "
-       "LibraryScope::Reassert LibraryScope::Restore",
+       "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          CusparseScope scope(handles, t.stream);
          absl::Status status = Leave(scope);

@@ -84,7 +84,7 @@ class Capture {
       : guard_(context) {
     OK(RAW(cuStreamCreate)(&stream_, flags));
     OK(RAW(cuStreamBeginCapture)(stream_, mode));
-    OK(guard_.Restore());
+    OK(guard_.Leave());
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -120,8 +120,8 @@ void Run(typename Kit::Handles& handles, const StreamRef& stream, typename Kit::
   auto scope = Kit::Borrow(handles, stream);
   BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
   STATUS_OK(work.Run(scope));
-  STATUS_OK(scope.Restore());
-  STATUS_OK(scope.Restore());
+  STATUS_OK(scope.Leave());
+  STATUS_OK(scope.Leave());
   BOOST_TEST(!scope.ok());
 }
 
@@ -153,7 +153,7 @@ template <typename Kit>
 void RefusesAStreamThatIsNone() {
   const auto green = cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount{8});
   BOOST_TEST_REQUIRE(green.ok(), green.status().ToString());
-  const StreamRef stream = StreamRef::Borrow(CU_STREAM_PER_THREAD, green->incarnation());
+  const StreamRef stream = StreamRef::Borrow(CU_STREAM_PER_THREAD, green->context());
   typename Kit::Handles handles;
   const UndisturbedScope undisturbed(&Fail);
   const auto scope = Kit::Borrow(handles, stream);
@@ -202,7 +202,7 @@ void EachScopeHasAHandleToItself() {
     auto inner = Kit::Borrow(handles, StreamOf(home));
     first = Kit::Handle(outer);
     BOOST_TEST((Kit::Handle(inner) != *first));
-    STATUS_OK(inner.Restore());
+    STATUS_OK(inner.Leave());
     const auto again = Kit::Borrow(handles, StreamOf(home));
     BOOST_TEST(again.ok());
   }
@@ -227,7 +227,7 @@ void ThreadsShareThePool() {
         auto scope = Kit::Borrow(handles, StreamOf(home));
         // Settings of one thread never meet another's.
         if (!scope.ok() || !Kit::IsFresh(scope) || !Kit::Spoil(scope)) ++wrong;
-        if (!scope.Restore().ok()) ++wrong;
+        if (!scope.Leave().ok()) ++wrong;
       }
     });
   }
@@ -273,7 +273,7 @@ void Refuses() {
   ContextRef ended;
   {
     const PrimaryContext primary = Primary();
-    ended = primary.incarnation();
+    ended = primary.context();
     OK(RAW(cuDevicePrimaryCtxReset)(0));
   }
   const auto refused = [&](const StreamRef& stream, StatusCode code,
@@ -302,7 +302,7 @@ void IsGivenUpAfterAReset() {
   typename Kit::Handles handles;
   for (const bool is_told : {true, false}) {
     const PrimaryContext primary = Primary();
-    const ContextRef life = primary.incarnation();
+    const ContextRef life = primary.context();
     STATUS_OK(Kit::Prepare(handles, life, 2));
     OK(RAW(cuDevicePrimaryCtxReset)(0));
     SimLibrary::ResetCalls();
@@ -311,14 +311,14 @@ void IsGivenUpAfterAReset() {
     BOOST_TEST(Sim::TotalCalls() == 0U);
     BOOST_TEST(handles.DropDead() == (is_told ? 0U : 1U));
     const PrimaryContext revived = Primary();
-    BOOST_TEST((revived.incarnation() != life));
+    BOOST_TEST((revived.context() != life));
     {
-      typename Kit::Work work(revived.incarnation());
-      Run<Kit>(handles, StreamRef::Borrow(nullptr, revived.incarnation()), work);
+      typename Kit::Work work(revived.context());
+      Run<Kit>(handles, StreamRef::Borrow(nullptr, revived.context()), work);
       BOOST_TEST(work.IsRight());
     }
     BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
-    BOOST_TEST(handles.Forget(revived.incarnation()));
+    BOOST_TEST(handles.Forget(revived.context()));
   }
 }
 
@@ -326,11 +326,11 @@ template <typename Kit>
 void OutlivesItsContext() {
   typename Kit::Handles handles;
   const PrimaryContext primary = Primary();
-  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.incarnation()));
+  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.context()));
   BOOST_TEST_REQUIRE(scope.ok());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   SimLibrary::ResetCalls();
-  const absl::Status status = scope.Restore();
+  const absl::Status status = scope.Leave();
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status.ToString());
   BOOST_TEST(GetStack().empty());
   BOOST_TEST(handles.DropDead() == 1U);
@@ -342,7 +342,7 @@ template <typename Kit>
 void EndsWhereItCannotGoOn() {
   typename Kit::Handles handles;
   const PrimaryContext primary = Primary();
-  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.incarnation()));
+  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.context()));
   STATUS_OK(scope.Reassert());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   SimLibrary::ResetCalls();
@@ -353,7 +353,7 @@ void EndsWhereItCannotGoOn() {
   BOOST_TEST((Kit::Handle(scope) == Kit::kNoHandle));
   BOOST_TEST(GetStack().empty());
   BOOST_TEST((cuguest::CodeOf(scope.Reassert()) == CUDA_ERROR_ILLEGAL_STATE));
-  STATUS_OK(scope.Restore());
+  STATUS_OK(scope.Leave());
   BOOST_TEST(handles.DropDead() == 1U);
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
 }
@@ -369,7 +369,7 @@ void ForgetsWhatIsInUseLater() {
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
   typename Kit::Work work(home.ref());
   STATUS_OK(work.Run(scope));
-  STATUS_OK(scope.Restore());
+  STATUS_OK(scope.Leave());
   BOOST_TEST(work.IsRight());
   // Nothing but the next Forget() destroys them: a capture may have begun there.
   const Owner other;

@@ -24,7 +24,7 @@ using cuguest_test::TakeIncidents;
 
 ContextRef EndedLife() {
   const cuguest::PrimaryContext primary = RetainPrimary();
-  const ContextRef life = primary.incarnation();
+  const ContextRef life = primary.context();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   return life;
 }

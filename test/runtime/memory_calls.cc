@@ -145,10 +145,10 @@ std::vector<Call> Buffers() {
        }},
       {"DeviceBuffer::AdoptAsync: no stream", kRefused,
        [](const Things& t) { return Buffer::AdoptAsync(t.memories.pool, kCount, StreamRef()); }},
-      {"DeviceBuffer::Free", kOk,
+      {"DeviceBuffer::Release", kOk,
        [](const Things& t) {
          absl::StatusOr<Buffer> buffer = Buffer::Allocate(t.home.ref(), kCount);
-         return buffer.ok() ? buffer->Free() : buffer.status();
+         return buffer.ok() ? buffer->Release() : buffer.status();
        }},
       {"DeviceBuffer::FreeAsync", kOk,
        [](const Things& t) {
@@ -170,11 +170,11 @@ std::vector<Call> Buffers() {
        [](const Things& t) { return PinnedBuffer<int>::Allocate(t.ended, kCount); }},
       {"PinnedBuffer::Allocate: more than a size_t holds", kRefused,
        [](const Things& t) { return PinnedBuffer<int>::Allocate(t.home.ref(), kOverflow); }},
-      {"PinnedBuffer::Free", kOk,
+      {"PinnedBuffer::Release", kOk,
        [](const Things& t) {
          absl::StatusOr<PinnedBuffer<int>> buffer =
              PinnedBuffer<int>::Allocate(t.home.ref(), kCount);
-         return buffer.ok() ? buffer->Free() : buffer.status();
+         return buffer.ok() ? buffer->Release() : buffer.status();
        }},
       {"PinnedBuffer PinnedBuffer::data PinnedBuffer::span PinnedBuffer::size "
        "PinnedBuffer::size_bytes PinnedBuffer::empty PinnedBuffer::context PinnedBuffer::device "
@@ -235,10 +235,10 @@ std::vector<Call> Arrays() {
        [](const Things& t) { return Array::Create(t.ended, CUDA_ARRAY3D_DESCRIPTOR()); }},
       {"Array::Create: no shape", kRefused,
        [](const Things& t) { return Array::Create(t.home.ref(), CUDA_ARRAY3D_DESCRIPTOR()); }},
-      {"Array::Destroy", kOk,
+      {"Array::Release", kOk,
        [](const Things& t) {
          absl::StatusOr<Array> array = ArrayIn(t);
-         return array.ok() ? array->Destroy() : array.status();
+         return array.ok() ? array->Release() : array.status();
        }},
       {"Array Array::get Array::empty Array::description Array::context Array::Leak", kOk,
        [](const Things&) {
@@ -273,17 +273,17 @@ std::vector<Call> Arrays() {
          texels.width = kOverflow;
          return TextureObject::Create(t.home.ref(), t.view, texels, CUDA_TEXTURE_DESC());
        }},
-      {"TextureObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+      {"TextureObject::Release", kOk, OfArray([](const Array& array, const Things&) {
          absl::StatusOr<TextureObject> texture = TextureObject::Create(array, CUDA_TEXTURE_DESC());
-         return texture.ok() ? texture->Destroy() : texture.status();
+         return texture.ok() ? texture->Release() : texture.status();
        })},
       {"SurfaceObject::Create", kOk,
        OfArray([](const Array& array, const Things&) { return SurfaceObject::Create(array); })},
       {"SurfaceObject::Create: of an array that is not for one", kOver,
        [](const Things& t) { return SurfaceObject::Create(t.home.ref(), t.array); }},
-      {"SurfaceObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+      {"SurfaceObject::Release", kOk, OfArray([](const Array& array, const Things&) {
          absl::StatusOr<SurfaceObject> surface = SurfaceObject::Create(array);
-         return surface.ok() ? surface->Destroy() : surface.status();
+         return surface.ok() ? surface->Release() : surface.status();
        })},
       {"TextureObject TextureObject::get TextureObject::empty TextureObject::context "
        "TextureObject::Leak SurfaceObject SurfaceObject::get SurfaceObject::empty "

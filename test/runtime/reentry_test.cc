@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(device_code) { MakeAll(CallsOfCode(), Things()); }
 BOOST_AUTO_TEST_CASE(library_handles) {
   const ContextRef ended = [] {
     const cuguest::PrimaryContext primary = RetainPrimary();
-    const ContextRef incarnation = primary.incarnation();
+    const ContextRef incarnation = primary.context();
     OK(RAW(cuDevicePrimaryCtxReset)(0));
     return incarnation;
   }();

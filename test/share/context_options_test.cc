@@ -93,14 +93,14 @@ bool HasNoExecAffinity() { return !HasExecAffinity(); }
 bool MayHaveExecAffinity() { return Sim::IsActive() || HasExecAffinity(); }
 
 size_t CigLimitOf(const SharedContext& context) {
-  const ContextGuard guard(context.incarnation());
+  const ContextGuard guard(context.context());
   size_t enabled = 77;
   BOOST_TEST(RAW(cuCtxGetLimit)(&enabled, CU_LIMIT_CIG_ENABLED) == CUDA_SUCCESS);
   return enabled;
 }
 
 unsigned FlagsOf(const SharedContext& context) {
-  const ContextGuard guard(context.incarnation());
+  const ContextGuard guard(context.context());
   unsigned flags = 0;
   BOOST_TEST(RAW(cuCtxGetFlags)(&flags) == CUDA_SUCCESS);
   return flags & CU_CTX_SCHED_MASK;
@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(flags_alone_make_a_plain_context) {
   if (Sim::IsActive()) BOOST_TEST(Sim::TotalCalls() == 3u);
   BOOST_TEST(GetStack().empty());
   BOOST_TEST(FlagsOf(shared) == CU_CTX_SCHED_YIELD);
-  BOOST_TEST((SmCountOf(shared.incarnation()).value() == SmCountOf(kFirst).value()));
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST((SmCountOf(shared.context()).value() == SmCountOf(kFirst).value()));
+  BOOST_TEST(shared.Release().ok());
 }
 
 BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
@@ -135,17 +135,17 @@ BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
     SharedContext shared = SharedContext::Create(kFirst, options).value();
     if (Sim::IsActive()) BOOST_TEST(Sim::TotalCalls() == 4u);
     BOOST_TEST(GetStack() == (Stack{callers.get()}));
-    const SmCount given = SmCountOf(shared.incarnation()).value();
+    const SmCount given = SmCountOf(shared.context()).value();
     BOOST_TEST_MESSAGE(count << " SMs asked for, " << static_cast<unsigned>(given) << " given");
     BOOST_TEST((given == SmCount{std::max(8u, (count + 1) / 2 * 2)}));
     BOOST_TEST(FlagsOf(shared) == CU_CTX_SCHED_BLOCKING_SYNC);
     BOOST_TEST((shared.owner() == SharedContext::Owner::kShared));
     {
-      const ContextGuard guard(shared.incarnation());
+      const ContextGuard guard(shared.context());
       BOOST_TEST(GetStack() == (Stack{callers.get(), shared.get()}));
     }
     BOOST_TEST(GetStack() == (Stack{callers.get()}));
-    BOOST_TEST(shared.Detach().ok());
+    BOOST_TEST(shared.Release().ok());
   }
   BOOST_TEST((Sim::Live() == before));
   SetStack({});
@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(cig_data_reaches_the_driver,
   BOOST_TEST(CigLimitOf(shared) == 1u);
   SharedContext plain = SharedContext::Create(kFirst).value();
   BOOST_TEST(CigLimitOf(plain) == 0u);
-  BOOST_TEST(shared.Detach().ok());
-  BOOST_TEST(plain.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
+  BOOST_TEST(plain.Release().ok());
   BOOST_TEST(Sim::Live().contexts == 0u);
 }
 

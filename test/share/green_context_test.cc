@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_guard_enters_it_and_the_primary_is_another) {
   const OwnContext x;
   const Green green;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  BOOST_TEST((ContextRef::Borrow(green.context()) != primary.incarnation()));
+  BOOST_TEST((ContextRef::Borrow(green.context()) != primary.context()));
   SetStack({x.get()});
   {
     const ContextGuard guard(ContextRef::Borrow(green.context()));
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(it_is_counted_and_never_destroyed) {
   SharedContext b = a;
   BOOST_TEST((a.owner() == SharedContext::Owner::kOther));
   BOOST_TEST(a.use_count() == 2);
-  BOOST_TEST(a.Detach().ok());
-  BOOST_TEST(b.Detach().ok());
+  BOOST_TEST(a.Release().ok());
+  BOOST_TEST(b.Release().ok());
   BOOST_TEST(ContextRef::Borrow(green.context()).ok());
   BOOST_TEST(IsActive());
 }
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(it_is_destroyed_while_it_is_attached) {
   SharedContext shared = SharedContext::Attach(green.context()).value();
   SetStack({green.context()});  // keeps its memory
   green.Destroy();
-  BOOST_TEST((cuguest::CodeOf(shared.Detach()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  BOOST_TEST((cuguest::CodeOf(shared.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   CUcontext popped = nullptr;
   BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
   SharedContext shared = SharedContext::Attach(primary.get()).value();
   const Green green;
   BOOST_TEST(primary.Release().ok());
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
   BOOST_TEST(IsActive());
 }
 
@@ -200,9 +200,9 @@ BOOST_AUTO_TEST_CASE(it_has_the_sms_that_were_asked_for) {
       const GreenContext green = Create(least);
       BOOST_TEST(Number(green.sm_count()) >= least);
       BOOST_TEST((least == Number(All()) || Number(green.sm_count()) < Number(All())));
-      BOOST_TEST((SmCountOf(green.incarnation()).value() == green.sm_count()));
+      BOOST_TEST((SmCountOf(green.context()).value() == green.sm_count()));
       BOOST_TEST((green.device() == kFirst));
-      BOOST_TEST(green.incarnation().IsAlive());
+      BOOST_TEST(green.context().IsAlive());
       CUcontext context = nullptr;
       BOOST_TEST(RAW(cuCtxFromGreenCtx)(&context, green.green()) == CUDA_SUCCESS);
       BOOST_TEST(context == green.get());
@@ -216,12 +216,12 @@ BOOST_AUTO_TEST_CASE(it_keeps_the_primary_and_no_stack_changes) {
   GreenContext green = Create();
   BOOST_TEST(IsActive());
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(!IsActive());
   BOOST_TEST(green.get() == nullptr);
   BOOST_TEST((green.green() == nullptr));
   BOOST_TEST((green.sm_count() == SmCount{0}));
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   { const GreenContext another = Create(); }
   BOOST_TEST(!IsActive());
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
@@ -237,14 +237,14 @@ BOOST_AUTO_TEST_CASE(moves_keep_it_and_leaking_lets_it_go) {
   GreenContext third = Create();
   third = std::move(second);
   BOOST_TEST(third.get() == context);
-  BOOST_TEST(third.incarnation().IsAlive());
+  BOOST_TEST(third.context().IsAlive());
   GreenContext& same = third;
   third = std::move(same);
   BOOST_TEST(third.get() == context);
   if (Sim::IsActive()) BOOST_TEST(Sim::Live().green_contexts == 1u);
   CUgreenCtx leaked = third.Leak();
   BOOST_TEST(third.get() == nullptr);
-  BOOST_TEST(third.Destroy().ok());
+  BOOST_TEST(third.Release().ok());
   BOOST_TEST(IsActive());
   BOOST_TEST(RAW(cuGreenCtxDestroy)(leaked) == CUDA_SUCCESS);
   BOOST_TEST(!IsActive());
@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
   greens.push_back(GreenContext::Create(split.rest).value());
   unsigned sum = 0;
   for (const GreenContext& green : greens) {
-    sum += Number(SmCountOf(green.incarnation()).value());
+    sum += Number(SmCountOf(green.context()).value());
     for (const GreenContext& other : greens) {
-      BOOST_TEST((green.incarnation() == other.incarnation()) == (&green == &other));
+      BOOST_TEST((green.context() == other.context()) == (&green == &other));
     }
   }
   BOOST_TEST(sum == Number(All()));
@@ -274,14 +274,14 @@ BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
   const OwnContext callers;
   SetStack({callers.get()});
   GreenContext green = Create();
-  Stream stream = Stream::Create(green.incarnation()).value();
+  Stream stream = Stream::Create(green.context()).value();
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
   const auto acquired = cuguest::AcquireFromStream(stream.get());
-  BOOST_TEST((acquired->incarnation() == green.incarnation()));
-  BOOST_TEST((StreamRef::Borrow(stream.get())->context() == green.incarnation()));
+  BOOST_TEST((acquired->context() == green.context()));
+  BOOST_TEST((StreamRef::Borrow(stream.get())->context() == green.context()));
   BOOST_TEST((*acquired->device() == kFirst));
   {
-    const ContextGuard guard(green.incarnation());
+    const ContextGuard guard(green.context());
     CUdeviceptr pointer = 0;
     BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuMemsetD8Async)(pointer, 7, 64, stream.get()) == CUDA_SUCCESS);
@@ -289,16 +289,16 @@ BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
     BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
   }
   BOOST_TEST(stream.Release().ok());
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
   SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_outlives_it_is_let_go) {
   GreenContext green = Create();
-  Stream stream = Stream::Create(green.incarnation()).value();
+  Stream stream = Stream::Create(green.context()).value();
   SetStack({green.get()});  // keeps its memory
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST((cuguest::CodeOf(stream.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
 }
@@ -327,12 +327,12 @@ BOOST_AUTO_TEST_CASE(nothing_and_too_much_are_refused) {
 BOOST_AUTO_TEST_CASE(destroyed_while_current_it_is_noticed) {
   const OwnContext callers;
   GreenContext green = Create();
-  const ContextRef before = green.incarnation();
+  const ContextRef before = green.context();
   cuguest::PerContext<int> cache;
   const auto make = [](const ContextRef&) -> absl::StatusOr<int> { return 7; };
   BOOST_TEST(**cache.GetOrMake(green.get(), make) == 7);
   SetStack({callers.get(), green.get()});
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(!before.IsAlive());
   BOOST_TEST(ContextGuard(before).result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(cache.DropDead() == 1u);
@@ -348,9 +348,9 @@ BOOST_AUTO_TEST_CASE(destroyed_within_a_guard_it_is_popped) {
   SetStack({callers.get()});
   GreenContext green = Create();
   {
-    const ContextGuard guard(green.incarnation());
+    const ContextGuard guard(green.context());
     BOOST_TEST(guard.ok());
-    BOOST_TEST(green.Destroy().ok());
+    BOOST_TEST(green.Release().ok());
   }
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
   SetStack({});
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(destroyed_by_another_it_says_so) {
   GreenContext green = Create();
   SetStack({green.get()});  // keeps its memory
   BOOST_TEST(RAW(cuGreenCtxDestroy)(green.green()) == CUDA_SUCCESS);
-  const absl::Status status = green.Destroy();
+  const absl::Status status = green.Release();
   BOOST_TEST(CodeOfRefusal(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(Says(status, "destroy a green context, context 0x"), status.ToString());
   BOOST_TEST(green.get() == nullptr);
@@ -370,19 +370,19 @@ BOOST_AUTO_TEST_CASE(destroyed_by_another_it_says_so) {
 
 BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   GreenContext green = Create();
-  SharedContext shared = SharedContext::Attach(green.incarnation()).value();
+  SharedContext shared = SharedContext::Attach(green.context()).value();
   BOOST_TEST((shared.owner() == SharedContext::Owner::kOther));
   SetStack({green.get()});  // keeps its memory
-  BOOST_TEST(green.Destroy().ok());
-  BOOST_TEST(CodeOfRefusal(shared.Detach()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(green.Release().ok());
+  BOOST_TEST(CodeOfRefusal(shared.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
 }
 
 BOOST_AUTO_TEST_CASE(the_host_cannot_reset_its_device_meanwhile) {
   GreenContext green = Create();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_ERROR_NOT_PERMITTED);
-  BOOST_TEST(green.incarnation().IsAlive());
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.context().IsAlive());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
 }
 
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(one_of_another_device_leaves_the_first_alone, *cuguest_test
   const GreenContext green = GreenContext::Create(second, SmCount{16}).value();
   BOOST_TEST((green.device() == second));
   BOOST_TEST(!IsActive());
-  const ContextGuard guard(green.incarnation());
+  const ContextGuard guard(green.context());
   BOOST_TEST((*Device::OfCurrentContext() == second));
 }
 
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {
   GreenContext green = GreenContext::Create(part).value();
   BOOST_TEST(Sim::TotalCalls() == 4u);
   Sim::ResetCalls();
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(Sim::TotalCalls() == 2u);
   Sim::ResetCalls();
   green = Create();
@@ -434,12 +434,12 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_destroyed_is_still_owned, *OnlySim()) {
   GreenContext green = Create();
   for (const char* entry : {"cuGreenCtxDestroy", "cuCtxGetId"}) {
     Sim::FailCall(entry, 1, CUDA_ERROR_NOT_PERMITTED);
-    BOOST_TEST(CodeOfRefusal(green.Destroy()) == CUDA_ERROR_NOT_PERMITTED);
-    BOOST_TEST(green.incarnation().IsAlive());
+    BOOST_TEST(CodeOfRefusal(green.Release()) == CUDA_ERROR_NOT_PERMITTED);
+    BOOST_TEST(green.context().IsAlive());
     BOOST_TEST(Number(green.sm_count()) == 16u);
   }
   Sim::FailCall("cuGreenCtxDestroy", 1, CUDA_ERROR_DEINITIALIZED);  // the process is ending
-  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.Release().ok());
   BOOST_TEST(green.get() == nullptr);
 }
 

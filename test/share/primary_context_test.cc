@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(retain_creates_and_the_last_release_ends) {
   BOOST_TEST((first.device() == kFirst));
   PrimaryContext second = PrimaryContext::RetainIfActive(kFirst).value();
   BOOST_TEST(second.get() == first.get());
-  BOOST_TEST((second.incarnation() == first.incarnation()));
+  BOOST_TEST((second.context() == first.context()));
   BOOST_TEST(first.Release().ok());
   BOOST_TEST(first.get() == nullptr);
   BOOST_TEST(IsActive(kFirst));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(leak_gives_up_without_a_call) {
 
 BOOST_AUTO_TEST_CASE(work_in_the_primary) {
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  const ContextGuard guard(primary.incarnation());
+  const ContextGuard guard(primary.context());
   BOOST_TEST(guard.ok());
   CUdeviceptr pointer = 0;
   BOOST_TEST((*Driver::Get())->MemAlloc(&pointer, 64) == CUDA_SUCCESS);
@@ -112,13 +112,13 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.WasReset());
   {
-    const ContextGuard refused(primary.incarnation());
+    const ContextGuard refused(primary.context());
     BOOST_TEST(refused.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   // Somebody else retains it again: still not ours.
   PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(theirs.get() == primary.get());
-  BOOST_TEST((theirs.incarnation() != primary.incarnation()));
+  BOOST_TEST((theirs.context() != primary.context()));
   BOOST_TEST(primary.WasReset());
   BOOST_TEST(!theirs.WasReset());
   // And giving ours back takes nothing of theirs.
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(what_is_released_in_a_host_function_is_still_held) {
   BOOST_TEST(cuguest_primary_retain(&held.of_c, 0) == 0);
   BOOST_TEST(cuguest_acquire_on(&held.acquired, 0, CUGUEST_REFUSE) == 0);
   {
-    const ContextGuard guard(held.primary.incarnation());
+    const ContextGuard guard(held.primary.context());
     CUstream stream = nullptr;
     BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     const auto release = [](void* data) {
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(many_threads_share_one_count) {
 
 BOOST_AUTO_TEST_CASE(the_other_devices_primary_stays_away, *cuguest_test::NeedsDevices(2)) {
   const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(1)).value();
-  const ContextGuard guard(second.incarnation());
+  const ContextGuard guard(second.context());
   BOOST_TEST(IsActive(Device::Borrow(1)));
   BOOST_TEST(!IsActive(kFirst));
 }

@@ -48,7 +48,7 @@ void UnknownEndingDestroysNothing() {
   auto again = SharedContext::Attach(context);
   CHECK(again.ok());
   CHECK(again->use_count() == 1);
-  CHECK(again->Detach().ok());
+  CHECK(again->Release().ok());
   CHECK(IsAlive(context));
   CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
 }

@@ -108,15 +108,15 @@ BOOST_AUTO_TEST_CASE(create_leaves_it_floating) {
   BOOST_TEST(shared.get() != nullptr);
   BOOST_TEST(shared.use_count() == 1);
   BOOST_TEST((shared.owner() == Owner::kShared));
-  BOOST_TEST(shared.incarnation().IsAlive());
+  BOOST_TEST(shared.context().IsAlive());
   {
-    const ContextGuard guard(shared.incarnation());
+    const ContextGuard guard(shared.context());
     BOOST_TEST(guard.ok());
     CUdeviceptr pointer = 0;
     BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
   }
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
   SetStack({});
 }
 
@@ -159,14 +159,14 @@ BOOST_AUTO_TEST_CASE(attach_joins_and_the_creator_may_leave_first) {
   SharedContext creator = Create();
   SharedContext other = Attach(creator.get());
   BOOST_TEST((other.owner() == Owner::kShared));
-  BOOST_TEST((other.incarnation() == creator.incarnation()));
-  SharedContext by_ref = SharedContext::Attach(creator.incarnation()).value();
+  BOOST_TEST((other.context() == creator.context()));
+  SharedContext by_ref = SharedContext::Attach(creator.context()).value();
   BOOST_TEST(creator.use_count() == 3);
   Watch watch(creator.get());
-  BOOST_TEST(creator.Detach().ok());
-  BOOST_TEST(by_ref.Detach().ok());
+  BOOST_TEST(creator.Release().ok());
+  BOOST_TEST(by_ref.Release().ok());
   BOOST_TEST(watch.IsAlive());
-  BOOST_TEST(other.Detach().ok());
+  BOOST_TEST(other.Release().ok());
   BOOST_TEST(!watch.IsAlive());
 }
 
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(
   const CUcontext context = other.Leak();
   BOOST_TEST(other.get() == nullptr);
   BOOST_TEST(shared.use_count() == 2);
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);  // was not, by anybody else
 }
 
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
     SharedContext b = Attach(theirs.get());
     BOOST_TEST((a.owner() == Owner::kOther));
     BOOST_TEST(b.use_count() == 2);
-    BOOST_TEST(a.Detach().ok());
-    BOOST_TEST(b.Detach().ok());
+    BOOST_TEST(a.Release().ok());
+    BOOST_TEST(b.Release().ok());
   }
   BOOST_TEST(ContextRef::Borrow(theirs.get()).ok());
 }
@@ -204,16 +204,16 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
   BOOST_TEST(a.use_count() == 3);
   BOOST_TEST(theirs.Release().ok());
   BOOST_TEST(IsActive());
-  BOOST_TEST(a.Detach().ok());
-  BOOST_TEST(b.Detach().ok());
+  BOOST_TEST(a.Release().ok());
+  BOOST_TEST(b.Release().ok());
   BOOST_TEST(IsActive());
-  BOOST_TEST(SharedContext(c).Detach().ok());
+  BOOST_TEST(SharedContext(c).Release().ok());
   BOOST_TEST(IsActive());
   c = SharedContext();
   BOOST_TEST(!IsActive());
   // And nobody else's reference was released.
   theirs = PrimaryContext::Retain(kFirst).value();
-  BOOST_TEST(Attach(theirs.get()).Detach().ok());
+  BOOST_TEST(Attach(theirs.get()).Release().ok());
   BOOST_TEST(IsActive());
 }
 
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_it) {
   const OwnContext theirs;
   SharedContext shared = Attach(theirs.get());
   BOOST_TEST((shared.owner() == Owner::kOther));
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
   BOOST_TEST(IsActive());
 }
 
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(the_primary_of_any_device_is_recognised, *cuguest_test::Nee
   BOOST_TEST((shared.owner() == Owner::kPrimary));
   BOOST_TEST(seconds.Release().ok());
   BOOST_TEST(PrimaryContext::Query(second).value().active);
-  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(shared.Release().ok());
   BOOST_TEST(!PrimaryContext::Query(second).value().active);
 }
 
@@ -269,13 +269,13 @@ BOOST_AUTO_TEST_CASE(references_of_many_threads_are_moved_about) {
   std::vector<SharedContext> moved(40);
   for (size_t i = 0; i < units.size(); ++i) moved[i] = std::move(units[units.size() - 1 - i]);
   BOOST_TEST(first.use_count() == 41);
-  for (size_t i = 0; i < 20; ++i) BOOST_TEST(moved[i].Detach().ok());
+  for (size_t i = 0; i < 20; ++i) BOOST_TEST(moved[i].Release().ok());
   BOOST_TEST(first.use_count() == 21);
-  BOOST_TEST(first.Detach().ok());
+  BOOST_TEST(first.Release().ok());
   BOOST_TEST(moved[20].use_count() == 20);
   for (size_t i = 20; i < 40; ++i) {
     BOOST_TEST(watch.IsAlive());
-    BOOST_TEST(moved[i].Detach().ok());
+    BOOST_TEST(moved[i].Release().ok());
   }
   BOOST_TEST(!watch.IsAlive());
 }
@@ -307,19 +307,19 @@ BOOST_AUTO_TEST_CASE(
     a_ref_to_an_earlier_incarnation_is_refused,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext before = PrimaryContext::Retain(kFirst).value();
-  const ContextRef ref = before.incarnation();
+  const ContextRef ref = before.context();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   const PrimaryContext after = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(CodeNaming(SharedContext::Attach(ref).status(), ref.get()) ==
              CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  BOOST_TEST(SharedContext::Attach(after.incarnation()).ok());
+  BOOST_TEST(SharedContext::Attach(after.context()).ok());
 }
 
 BOOST_AUTO_TEST_CASE(detaching_twice_says_so) {
   SharedContext shared = Create();
-  BOOST_TEST(shared.Detach().ok());
-  BOOST_TEST((shared.Detach().code() == absl::StatusCode::kFailedPrecondition));
-  BOOST_TEST((SharedContext().Detach().code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST(shared.Release().ok());
+  BOOST_TEST((shared.Release().code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST((SharedContext().Release().code() == absl::StatusCode::kFailedPrecondition));
 }
 
 BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   const CUcontext context = theirs.release();
   Watch watch(context);
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
-  BOOST_TEST(CodeNaming(a.Detach(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeNaming(a.Release(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(a.get() == nullptr);
   b = SharedContext();
 }
@@ -345,8 +345,8 @@ BOOST_AUTO_TEST_CASE(
   OwnContext::DestroyIdle();
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
   std::vector<OwnContext> next(2);  // the simulation's first has the handle; a driver's may
-  BOOST_TEST(!shared.Detach().ok());
-  BOOST_TEST(CodeNaming(other.Detach(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(!shared.Release().ok());
+  BOOST_TEST(CodeNaming(other.Release(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   for (const OwnContext& one : next) BOOST_TEST(ContextRef::Borrow(one.get()).ok());
   if (Sim::IsActive()) BOOST_TEST(next[0].get() == context);
 }
@@ -362,8 +362,8 @@ BOOST_AUTO_TEST_CASE(
   SharedContext second = Attach(again.get());
   BOOST_TEST(second.get() == shared.get());
   BOOST_TEST(second.use_count() == 1);
-  BOOST_TEST(CodeNaming(shared.Detach(), again.get()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  BOOST_TEST(second.Detach().ok());
+  BOOST_TEST(CodeNaming(shared.Release(), again.get()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(second.Release().ok());
   BOOST_TEST(IsActive());
   BOOST_TEST(again.Release().ok());
   BOOST_TEST(theirs.Release().ok());
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_leaves_every_stack_alone) {
     const Stack stack = on_top ? Stack{x.get(), context, context} : Stack{context, x.get()};
     Watch watch(context);
     SetStack(stack);
-    BOOST_TEST(shared.Detach().ok());
+    BOOST_TEST(shared.Release().ok());
     BOOST_TEST(!watch.IsAlive());
     // Not through GetStack(): a dead entry cannot be put back.
     CUcontext current = nullptr;
@@ -411,8 +411,8 @@ BOOST_AUTO_TEST_CASE(the_last_holder_inside_a_guard) {
   SetStack({x.get()});
   SharedContext shared = Create();
   {
-    const ContextGuard guard(shared.incarnation());
-    BOOST_TEST(shared.Detach().ok());
+    const ContextGuard guard(shared.context());
+    BOOST_TEST(shared.Release().ok());
   }
   BOOST_TEST(GetStack() == (Stack{x.get()}));
   SetStack({});
@@ -440,7 +440,7 @@ BOOST_AUTO_TEST_CASE(
              1u);
   BOOST_TEST(calls([&] { const SharedContext copy = shared; }) == 0u);
   BOOST_TEST(calls([&] { static_cast<void>(shared.use_count()); }) == 0u);
-  BOOST_TEST(calls([&] { BOOST_TEST(shared.Detach().ok()); }) == 1u);
+  BOOST_TEST(calls([&] { BOOST_TEST(shared.Release().ok()); }) == 1u);
   BOOST_TEST(calls([&] { other = SharedContext(); }) == 3u);
   // Of devices whose primary context was held before nothing is asked.
   for (int device = 0; device < Device::Count().value(); ++device) {
@@ -497,12 +497,12 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
         for (const CUcontext context : {theirs.get(), primary.get()}) {
           auto attached = SharedContext::Attach(context);
           if (!attached.ok()) ++failed;
-          if (attached.ok() && !attached->Detach().ok()) ++failed;
+          if (attached.ok() && !attached->Release().ok()) ++failed;
         }
         auto made = SharedContext::Create(kFirst);
         if (!made.ok()) ++failed;
         const CUcontext context = made.ok() ? made->get() : nullptr;
-        const bool detached = !made.ok() || made->Detach().ok();
+        const bool detached = !made.ok() || made->Release().ok();
         Sim::ClearFaults();
         if (!detached) {  // as the status says: it exists, uncounted
           ++failed;
@@ -537,7 +537,7 @@ BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
         if (!attached.ok() || attached->use_count() < 2) ++wrong;
         if (round % 16 != 0) continue;
         const SharedContext copy = *attached;
-        if (!attached->Detach().ok()) ++wrong;
+        if (!attached->Release().ok()) ++wrong;
       }
     });
   }
@@ -591,7 +591,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_races_with_newcomers) {
     SharedContext shared = Create();
     Watch watch(shared.get());
     const CUcontext context = shared.get();
-    const ContextRef ref = shared.incarnation();
+    const ContextRef ref = shared.context();
     std::atomic<bool> go{false};
     std::atomic<int> joined{0};
     std::vector<std::thread> threads;

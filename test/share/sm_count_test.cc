@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_green_context_has_its_part,
 BOOST_AUTO_TEST_CASE(no_context_and_a_dead_one_are_refused) {
   BOOST_TEST(!SmCountOf(ContextRef()).ok());
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  const ContextRef before = primary.incarnation();
+  const ContextRef before = primary.context();
   BOOST_TEST(primary.Release().ok());
   const absl::Status status = SmCountOf(before).status();
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED));

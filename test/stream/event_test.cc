@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(streams_of_other_contexts_wait_for_it) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   Event event = MakeEvent(RefTo(a));
   OK(Said(event.Record(StreamRef::Borrow(nullptr, RefTo(a)))));
-  for (const ContextRef& context : {RefTo(b), primary.incarnation()}) {
+  for (const ContextRef& context : {RefTo(b), primary.context()}) {
     OK(Said(MakeStream(context).ref().WaitFor(event)));
     for (const CUstream special : kSpecial) {
       OK(Said(StreamRef::Borrow(special, context).WaitFor(event)));
@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(a_primary_context_and_its_green_ones_are_one, *NeedsGreenCo
   const OwnContext user;
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   Green green;
-  const Stream streams[] = {MakeStream(green.ref()), MakeStream(primary.incarnation())};
-  Event events[] = {MakeEvent(green.ref()), MakeEvent(primary.incarnation())};
+  const Stream streams[] = {MakeStream(green.ref()), MakeStream(primary.context())};
+  Event events[] = {MakeEvent(green.ref()), MakeEvent(primary.context())};
   Event users = MakeEvent(RefTo(user));
   for (const Stream& stream : streams) {
     for (Event& event : events) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_and_its_green_ones_are_one, *NeedsGreenCo
   }
   // The driver keeps it, and destroys it with the primary context.
   SetStack({green.get()});
-  green.Destroy();
+  green.Release();
   IS(Said(events[0].Release()), CONTEXT_IS_DESTROYED);
   OK(Said(events[1].Synchronize()));
   SetStack({});
@@ -262,14 +262,14 @@ BOOST_AUTO_TEST_CASE(
   const OwnContext other;
   const Stream stream = MakeStream(RefTo(other));
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  Event event = MakeEvent(primary.incarnation());
-  Event assigned = MakeEvent(primary.incarnation());
+  Event event = MakeEvent(primary.context());
+  Event assigned = MakeEvent(primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   CheckIsOver(event, stream.ref());
   const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
   CheckIsOver(event, stream.ref());
-  assigned = MakeEvent(revived.incarnation());
-  OK(Said(assigned.Record(StreamRef::Borrow(nullptr, revived.incarnation()))));
+  assigned = MakeEvent(revived.context());
+  OK(Said(assigned.Record(StreamRef::Borrow(nullptr, revived.context()))));
   IS(Said(event.Release()), CONTEXT_IS_DESTROYED);
   static_cast<void>(primary.Leak());
 }

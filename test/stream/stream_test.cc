@@ -99,10 +99,10 @@ BOOST_AUTO_TEST_CASE(a_special_stream_of_no_context_is_refused) {
 
 BOOST_AUTO_TEST_CASE(the_primary_contexts_streams) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const Stream stream = MakeStream(primary.incarnation());
+  const Stream stream = MakeStream(primary.context());
   CheckWorks(stream.ref(), {});
   for (const CUstream special : kSpecial) {
-    CheckWorks(StreamRef::Borrow(special, primary.incarnation()), {});
+    CheckWorks(StreamRef::Borrow(special, primary.context()), {});
   }
 }
 
@@ -131,15 +131,15 @@ BOOST_AUTO_TEST_CASE(
     after_the_primary_context_was_reset,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  const Stream stream = MakeStream(primary.incarnation());
-  const StreamRef stream_0 = StreamRef::Borrow(nullptr, primary.incarnation());
+  const Stream stream = MakeStream(primary.context());
+  const StreamRef stream_0 = StreamRef::Borrow(nullptr, primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
   const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
-  CheckWorks(StreamRef::Borrow(nullptr, revived.incarnation()), {});
+  CheckWorks(StreamRef::Borrow(nullptr, revived.context()), {});
   static_cast<void>(primary.Leak());  // the reset took it
 }
 
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(there_is_no_per_thread_one) {
   CheckRefuses(stream, CUDA_ERROR_INVALID_HANDLE, absl::StatusCode::kInvalidArgument);
   BOOST_TEST(Mentions(stream.Synchronize(), "green contexts do not have"));
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  Event event = MakeEvent(primary.incarnation());
+  Event event = MakeEvent(primary.context());
   BOOST_TEST(Mentions(event.Record(stream), "green contexts do not have"));
 }
 
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(they_go_with_it) {
   Stream stream = MakeStream(green.ref());
   const StreamRef stream_0 = StreamRef::Borrow(nullptr, green.ref());
   SetStack({green.get()});
-  green.Destroy();
+  green.Release();
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
   IS(Said(stream.Release()), CONTEXT_IS_DESTROYED);
@@ -352,11 +352,11 @@ BOOST_AUTO_TEST_CASE(
     it_goes_with_the_primary_context,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  Stream stream = MakeStream(primary.incarnation());
-  Stream assigned = MakeStream(primary.incarnation());
+  Stream stream = MakeStream(primary.context());
+  Stream assigned = MakeStream(primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
-  assigned = MakeStream(revived.incarnation());
+  assigned = MakeStream(revived.context());
   IS(Said(stream.Release()), CONTEXT_IS_DESTROYED);
   static_cast<void>(primary.Leak());
 }

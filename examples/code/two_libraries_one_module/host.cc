@@ -155,8 +155,8 @@ void OneIsUnloaded(const Party& red, Party* blue) {
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  CUGUEST_ASSIGN_OR_RETURN(Party red, Party::Load("red", context.incarnation()));
-  CUGUEST_ASSIGN_OR_RETURN(Party blue, Party::Load("blue", context.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(Party red, Party::Load("red", context.context()));
+  CUGUEST_ASSIGN_OR_RETURN(Party blue, Party::Load("blue", context.context()));
   AtTheSameTime(red, blue);
   EachItsVariable(red, blue);
   OneIsUnloaded(red, &blue);

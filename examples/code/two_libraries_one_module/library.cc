@@ -50,7 +50,7 @@ absl::Status LoadCode() {
 absl::Status UnloadCode() {
   Code* const code = std::exchange(g_code, nullptr);
   code->count_up = Kernel();
-  absl::Status status = code->module.Unload();
+  absl::Status status = code->module.Release();
   delete code;
   return status;
 }

@@ -45,14 +45,14 @@ class Member {
         *context == nullptr ? SharedContext::Create(device) : SharedContext::Attach(*context);
     CUGUEST_RETURN_IF_ERROR(shared);
 
-    absl::StatusOr<Work> work = Work::Prepare(shared->incarnation());
+    absl::StatusOr<Work> work = Work::Prepare(shared->context());
     CUGUEST_RETURN_IF_ERROR(work);
     *context = shared->get();
     return std::unique_ptr<Member>(new Member(*std::move(shared), *std::move(work)));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Process(const Signal& in) {
-    const ContextGuard guard(shared_.incarnation());
+    const ContextGuard guard(shared_.context());
     CUGUEST_RETURN_IF_ERROR(guard);  // the context was destroyed, for example
     return work_->Apply(in);
   }
@@ -61,7 +61,7 @@ class Member {
   // plugin created destroys it, whichever plugin that was.
   [[nodiscard]] absl::Status Leave() {
     work_.reset();
-    return shared_.Detach();
+    return shared_.Release();
   }
 
   [[nodiscard]] unsigned long long CountUsers() const { return shared_.use_count(); }

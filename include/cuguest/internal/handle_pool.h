@@ -177,7 +177,7 @@ class CUGUEST_API HandleScope {
   }
 
   absl::Status Reassert();
-  absl::Status Restore();
+  absl::Status Leave();
   [[nodiscard]] absl::Status CheckOperand(CUdeviceptr pointer, std::size_t bytes) const;
 
  private:

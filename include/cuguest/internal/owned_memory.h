@@ -63,7 +63,7 @@ class CUGUEST_API OwnedMemory {
 
   CUGUEST_HIDE const MemoryRange& range() const noexcept { return range_; }
 
-  absl::Status Free();
+  absl::Status Release();
   absl::Status FreeIn(const StreamRef& stream);
   CUGUEST_HIDE MemoryRange Leak() noexcept {
     use_ = StreamUse();

@@ -44,7 +44,7 @@ class CUGUEST_API OwnedObject {
   CUGUEST_HIDE unsigned long long handle() const noexcept { return handle_; }
   CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
 
-  absl::Status Destroy();
+  absl::Status Release();
   CUGUEST_HIDE unsigned long long Leak() noexcept {
     context_ = ContextRef();
     return std::exchange(handle_, 0);

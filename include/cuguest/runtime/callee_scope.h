@@ -70,10 +70,10 @@ class [[nodiscard]] CalleeScope {
   /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
-  /// Ends the scope now: ContextGuard::Restore, and LastErrorScope::Restore.
-  CUGUEST_HIDE CUresult Restore() noexcept {
-    const CUresult code = guard_.Restore();
-    static_cast<void>(errors_.Restore());
+  /// Ends the scope now: ContextGuard::Leave, and LastErrorScope::Leave.
+  CUGUEST_HIDE CUresult Leave() noexcept {
+    const CUresult code = guard_.Leave();
+    static_cast<void>(errors_.Leave());
     return code;
   }
 

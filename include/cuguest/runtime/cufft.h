@@ -369,7 +369,7 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 ///            kFailedPrecondition  no plan is idle, or it needs a work area and none is given,
 ///                                 while `stream` captures; or no plan is idle while a blocking
 ///                                 stream of its context does
-///          of Restore() also
+///          of Leave() also
 ///            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the
 ///                                 plan's own work area: the plan was given up
 /// Cost:    with an idle plan and the context current, five contention-free driver calls, one

@@ -57,7 +57,7 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 /// Stack:   as it was. Count: none.
 /// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
 ///          the runtime fails, one that was set before is overwritten, see
-///          LastErrorScope::Restore.
+///          LastErrorScope::Leave.
 /// Errors:  as the functions of DeviceBuffer that they stand for.
 /// Source:  CUDA Runtime API, cudaMalloc, cudaFree.
 
@@ -86,10 +86,10 @@ template <typename T>
   return buffer;
 }
 
-/// DeviceBuffer::Free by cudaFree, which needs the memory's context current: with none it
+/// DeviceBuffer::Release by cudaFree, which needs the memory's context current: with none it
 /// creates a primary one first. Succeeds if empty, and at the end of the process.
 ///
-/// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Free()
+/// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Release()
 ///         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
 /// Cost:   a ContextGuard and one runtime call.
 template <typename T>
@@ -97,7 +97,7 @@ CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   if (buffer.empty()) return absl::OkStatus();
   if (buffer.context().get() == nullptr) {
     return absl::InvalidArgumentError(
-        "free a buffer by cudaFree: memory of a pool belongs to no context; call its Free()");
+        "free a buffer by cudaFree: memory of a pool belongs to no context; call its Release()");
   }
   const absl::Status status = impl::CallIn(buffer.context(), "cudaFree", "free a buffer",
                                            [&] { return cudaFree(buffer.data()); });

@@ -63,9 +63,7 @@ class [[nodiscard]] DeviceGuard {
   [[nodiscard]] CUGUEST_HIDE absl::Status status() const { return guard_.status(); }
 
   /// Needs ok(). The context that the runtime works in; valid as long as this object.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept {
-    return guard_.incarnation();
-  }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return guard_.context(); }
 
   /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }

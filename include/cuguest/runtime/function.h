@@ -96,7 +96,7 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 /// Threads: any.
 /// Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
 ///          the runtime is left as it was; but if a call of the runtime fails, one that was set
-///          before is overwritten, see LastErrorScope::Restore.
+///          before is overwritten, see LastErrorScope::Leave.
 
 /// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
 ///

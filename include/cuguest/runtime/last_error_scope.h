@@ -38,7 +38,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          that has not used CUDA they initialise the driver, and say so if that fails.
 /// Threads: bound to the constructing thread; destroy it there.
 /// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
-///          Restore(); no driver call, no allocation where nothing changed.
+///          Leave(); no driver call, no allocation where nothing changed.
 /// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.
 class [[nodiscard]] LastErrorScope {
  public:
@@ -47,7 +47,7 @@ class [[nodiscard]] LastErrorScope {
       : file_(file), line_(line), before_(cudaPeekAtLastError()) {}
   LastErrorScope(const LastErrorScope&) = delete;
   LastErrorScope& operator=(const LastErrorScope&) = delete;
-  CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Restore()); }
+  CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Leave()); }
 
   /// The last error when the scope began.
   [[nodiscard]] CUGUEST_HIDE cudaError_t before() const noexcept { return before_; }
@@ -80,7 +80,7 @@ class [[nodiscard]] LastErrorScope {
   /// result: somebody else left it.
   /// Returns whether the last error is what it was. On another thread than its own, whose last
   /// error is none of its business, it only reports kElsewhere, once, and returns false.
-  CUGUEST_HIDE bool Restore() noexcept {
+  CUGUEST_HIDE bool Leave() noexcept {
     if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {
       internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,

@@ -224,14 +224,14 @@ class [[nodiscard]] LibraryScope {
   ///         kCancelled           the process is ending
   ///         after each of which the handle is given up; and
   ///         those of the library's ToStatus()  the handle could not be put back as it was made
-  ///         as ContextGuard::Restore           the caller's stack could not be restored
-  CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }
+  ///         as ContextGuard::Leave           the caller's stack could not be restored
+  CUGUEST_HIDE absl::Status Leave() { return scope_.Leave(); }
 
  protected:
   CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const internal::HandleRequest& request,
                             const char* file, int line)
       : scope_(handles.pools_, request, file, line) {}
-  /// As Restore(), without a word.
+  /// As Leave(), without a word.
   CUGUEST_HIDE ~LibraryScope() = default;
 
   [[nodiscard]] CUGUEST_HIDE typename impl::LibraryTraits<Table>::Handle handle() const noexcept {

@@ -104,7 +104,7 @@ const char* Memory(const ContextRef& context) {
                          .ok()) {
     return "no kernel is launched";
   }
-  if (!buffer->Free().ok()) return "memory is not freed";
+  if (!buffer->Release().ok()) return "memory is not freed";
   return nullptr;
 }
 

@@ -51,11 +51,11 @@ void Nest(Worker& worker) {
     Guard second(inner.get());
     RequireInside(second);
     Require(second.caller() == outer.get(), "the first guard's context is the second's caller");
-    Require(second.Restore(), "leave the inner guard");
+    Require(second.Leave(), "leave the inner guard");
   }
   RequireCurrent(outer.get());
   Require(first.Reassert(), "reassert");
-  Require(first.Restore(), "leave the outer guard");
+  Require(first.Leave(), "leave the outer guard");
 }
 
 // The outer one ends first, and is closed with the inner one.
@@ -66,7 +66,7 @@ void EndOutOfTurn(Worker& worker) {
   RequireInside(first);
   cuguest::ContextScope second;
   Require(second.Enter(inner), "enter a scope");
-  Require(first.Restore() == CUDA_ERROR_NOT_READY, "the outer guard cannot be left yet");
+  Require(first.Leave() == CUDA_ERROR_NOT_READY, "the outer guard cannot be left yet");
   RequireCurrent(inner.get());
   cuguest::ContextScope moved(std::move(second));
   Require(moved.Leave(), "leave the inner scope");
@@ -86,7 +86,7 @@ void Move(Worker& worker) {
       RequireInside(nested);
     }
   }
-  if (worker.random.OneIn(2)) Require(guard.Restore(), "leave the guard");
+  if (worker.random.OneIn(2)) Require(guard.Leave(), "leave the guard");
 }
 
 // A host's stack of scopes.
@@ -130,13 +130,13 @@ void NoContext(Worker& worker) {
     const ContextGuard guard(worker.PickContext());
     RequireInside(guard);
   }
-  Require(none.Restore(), "put the stack back");
+  Require(none.Leave(), "put the stack back");
 }
 
 void Reside(Worker& worker) {
   cuguest::ThreadResidency home(worker.PickContext());
   RequireOk(home);
-  Require(home.Settle(), "settle");
+  Require(home.Reassert(), "settle");
   Require(home.MoveTo(worker.PickContext()), "move to another context");
   RequireCurrent(home.get());
   Require(home.Leave(), "leave");
@@ -149,7 +149,7 @@ void CallCallee(Worker& worker) {
   int device = -1;
   Require(scope.Note(cudaGetDevice(&device), "cudaGetDevice"), "cudaGetDevice");
   Require(scope.Reassert(), "reassert");
-  Require(scope.Restore(), "leave a callee");
+  Require(scope.Leave(), "leave a callee");
 }
 
 void OnDevice(Worker& worker) {
@@ -163,8 +163,8 @@ void OnDevice(Worker& worker) {
 }
 
 void RequireAcquired(const AcquiredContext& acquired, const ContextRef& expected) {
-  Require(acquired.incarnation() == expected, "the context that was acquired is the owner");
-  const ContextGuard guard(acquired.incarnation());
+  Require(acquired.context() == expected, "the context that was acquired is the owner");
+  const ContextGuard guard(acquired.context());
   RequireInside(guard);
 }
 
@@ -203,7 +203,7 @@ void Relax(Worker& worker) {
   RequireOk(guard);
   const ContextGuard nested(worker.PickContext());
   RequireInside(nested);
-  Require(guard.Restore(), "put the capture mode back");
+  Require(guard.Leave(), "put the capture mode back");
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ void Suffer(Worker& worker, Damage damage) {
     guard_kinds::GuardOf<decltype(kind)> guard(deed.home);
     RequireOk(guard);
     Commit(deed);
-    Require(guard.Restore(), "repair the stack");
+    Require(guard.Leave(), "repair the stack");
   });
   if (ChangesNothing(deed)) return;
   worker.ExpectIncident(shows ? std::optional(KindOf(damage)) : std::nullopt);

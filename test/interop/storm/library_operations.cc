@@ -44,7 +44,7 @@ void SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const Devi
   Require(cuguest::runtime::ToStatus(
       cublasSaxpy(blas.handle(), count, &a, x.data(), 1, y.data(), 1), "cublasSaxpy"));
   RequireMine(blas.handle(), stream);
-  Require(blas.Restore());
+  Require(blas.Leave());
 }
 
 namespace {

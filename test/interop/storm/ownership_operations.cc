@@ -24,7 +24,7 @@ void RetainPrimary(Worker& worker) {
   auto primary = worker.random.OneIn(2)
                      ? Value(PrimaryContext::Retain(Device::Borrow(device)))
                      : Value(PrimaryContext::RetainIfActive(Device::Borrow(device)));
-  Require(primary.incarnation() == worker.world().primary(device), "it is the same incarnation");
+  Require(primary.context() == worker.world().primary(device), "it is the same incarnation");
   Require(!primary.WasReset(), "nobody has reset it");
   Require(primary.Release());
 }
@@ -34,11 +34,11 @@ void Attach(Worker& worker) {
   SharedContext mine = worker.random.OneIn(2) ? Value(SharedContext::Attach(context))
                                               : Value(SharedContext::Attach(context.get()));
   const SharedContext copy = mine;
-  Require(mine.incarnation() == context, "it is the same incarnation");
+  Require(mine.context() == context, "it is the same incarnation");
   Require(mine.use_count() >= 2 || mine.owner() == SharedContext::Owner::kPrimary,
           "both references are counted");
-  Require(mine.Detach());
-  const ContextGuard guard(copy.incarnation());
+  Require(mine.Release());
+  const ContextGuard guard(copy.context());
   RequireOk(guard);
 }
 
@@ -50,10 +50,10 @@ Slot& PickSlot(Worker& worker) {
 // Whatever the others do to the slot, the context is alive as long as the visit.
 void Visit(Worker& worker) {
   const SharedContext visited = PickSlot(worker).Attach();
-  const ContextGuard guard(visited.incarnation());
+  const ContextGuard guard(visited.context());
   RequireOk(guard);
   Require(visited.owner() == SharedContext::Owner::kShared, "the last holder destroys it");
-  Require(visited.incarnation().IsAlive(), "it lives while it is visited");
+  Require(visited.context().IsAlive(), "it lives while it is visited");
 }
 
 void FindMark(Worker& worker) {

@@ -128,14 +128,14 @@ void AllocateByDriver(Worker& worker) {
   const ContextRef& context = worker.PickContext();
   auto buffer = Value(DeviceBuffer<float>::Allocate(context, Lane::kCount));
   Require(buffer.context() == context, "the memory is the context's");
-  Require(buffer.Free());
+  Require(buffer.Release());
 }
 
 void AllocateByRuntime(Worker& worker) {
   const ContextRef& context = worker.PickContext();
   auto buffer = Value(cuguest::runtime::AllocateBuffer<float>(context, Lane::kCount));
   Require(buffer.context() == context, "the memory is the context's");
-  Require(worker.random.OneIn(2) ? cuguest::runtime::FreeBuffer(buffer) : buffer.Free());
+  Require(worker.random.OneIn(2) ? cuguest::runtime::FreeBuffer(buffer) : buffer.Release());
 }
 
 void AllocateInOrder(Worker& worker) {
@@ -143,7 +143,7 @@ void AllocateInOrder(Worker& worker) {
   auto buffer = Value(DeviceBuffer<float>::AllocateAsync(lane.stream.ref(), Lane::kCount));
   Require(cuguest::FillAsync(buffer.view(), 2.0F, lane.stream.ref()));
   RequireContents(buffer.view(), Numbers(Lane::kCount, 2.0F), lane.stream.ref());
-  Require(buffer.Free());
+  Require(buffer.Release());
 }
 
 }  // namespace

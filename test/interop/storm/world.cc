@@ -52,11 +52,11 @@ World::~World() {
 
 const ContextRef& World::place(int place) const {
   if (place >= contexts()) return primary(place - contexts());
-  return contexts_[static_cast<std::size_t>(place)].incarnation();
+  return contexts_[static_cast<std::size_t>(place)].context();
 }
 
 const ContextRef& World::primary(int device) const {
-  return primaries_[static_cast<std::size_t>(device)].incarnation();
+  return primaries_[static_cast<std::size_t>(device)].context();
 }
 
 bool World::IsPrimary(CUcontext context) const {
@@ -76,9 +76,9 @@ std::string World::NameOf(CUcontext context) const {
 
 void World::ResetPrimaries() {
   for (PrimaryContext& primary : primaries_) {
-    Forget(primary.incarnation());
+    Forget(primary.context());
     {
-      const ContextGuard guard(primary.incarnation());
+      const ContextGuard guard(primary.context());
       RequireOk(guard);
       REQUIRE_CALL(cudaDeviceReset());
     }
@@ -103,12 +103,12 @@ void World::ForgetAll() {
 // libraries.
 void World::TouchPrimaries() {
   for (const PrimaryContext& primary : primaries_) {
-    const ContextGuard guard(primary.incarnation());
+    const ContextGuard guard(primary.context());
     RequireOk(guard);
     REQUIRE_CALL(cudaFree(nullptr));
-    Require(blas_.Prepare(primary.incarnation()));
-    Require(plans_.Prepare(primary.incarnation(), cuguest::runtime::CufftLayout::Line(8)));
-    Forget(primary.incarnation());
+    Require(blas_.Prepare(primary.context()));
+    Require(plans_.Prepare(primary.context(), cuguest::runtime::CufftLayout::Line(8)));
+    Forget(primary.context());
   }
 }
 
