@@ -48,25 +48,16 @@ class [[nodiscard]] AcquiredGuard {
 
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
                                                     GuardMode mode = GuardMode::kElide,
-                                                    const char* file = __builtin_FILE(),
-                                                    int line = __builtin_LINE())
+                                                    Location where = Location::Here())
       : acquired_(ContextRef(), AcquiredContext::Source::kCurrent) {
-    Enter(std::move(acquired), mode, {file, line}, nullptr);
+    Enter(std::move(acquired), mode, where, nullptr);
   }
-  [[nodiscard]] CUGUEST_HIDE AcquiredGuard(absl::StatusOr<AcquiredContext> acquired, Location where,
-                                           GuardMode mode = GuardMode::kElide)
-      : AcquiredGuard(std::move(acquired), mode, where.file, where.line) {}
 
   /// As AcquiredGuard(AcquireOn(device, if_inactive), mode), with fewer driver calls.
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(Device device,
                                                     IfInactive if_inactive = IfInactive::kRefuse,
                                                     GuardMode mode = GuardMode::kElide,
-                                                    const char* file = __builtin_FILE(),
-                                                    int line = __builtin_LINE())
-      : AcquiredGuard(internal::CurrentContext(), device, if_inactive, mode, {file, line}) {}
-  [[nodiscard]] CUGUEST_HIDE AcquiredGuard(Device device, Location where,
-                                           IfInactive if_inactive = IfInactive::kRefuse,
-                                           GuardMode mode = GuardMode::kElide)
+                                                    Location where = Location::Here())
       : AcquiredGuard(internal::CurrentContext(), device, if_inactive, mode, where) {}
   AcquiredGuard(const AcquiredGuard&) = delete;
   AcquiredGuard& operator=(const AcquiredGuard&) = delete;

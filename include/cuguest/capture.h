@@ -46,8 +46,7 @@ CUGUEST_BEGIN_NAMESPACE
 class [[nodiscard]] CUGUEST_API CaptureModeGuard {
  public:
   [[nodiscard]] explicit CaptureModeGuard(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED,
-                                          const char* file = __builtin_FILE(),
-                                          int line = __builtin_LINE()) noexcept;
+                                          Location where = Location::Here()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
   CUGUEST_HIDE ~CaptureModeGuard() {

@@ -69,31 +69,30 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// for a destroyed context, as ContextRef::IsAlive says.
   /// nullptr is refused rather than read as "none": for that, see NoContextGuard.
   ///
-  /// `file` and `line` are for incidents. The defaults name the code that constructs the
-  /// guard: give a Location where that is the standard library's, as in emplace().
+  /// `where` is for incidents. The default names the code that constructs the guard: give it where
+  /// that is the standard library's, as in emplace().
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
                                                    GuardMode mode = GuardMode::kElide,
-                                                   const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
+                                                   Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
-    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
-  [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
-                                          GuardMode mode = GuardMode::kElide) noexcept
-      : ContextGuard(context, mode, where.file, where.line) {}
 
   /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
   /// is current at its handle, since everything in the old one is gone.
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
                                                    GuardMode mode = GuardMode::kElide,
-                                                   const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
+                                                   Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
-    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
-  [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
-                                          GuardMode mode = GuardMode::kElide) noexcept
-      : ContextGuard(context, mode, where.file, where.line) {}
+
+  /// The same of what has a context: a SharedContext, a Stream, a DeviceBuffer.
+  template <typename Holder, typename = internal::IfHasContext<Holder>>
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const Holder& holder,
+                                                   GuardMode mode = GuardMode::kElide,
+                                                   Location where = Location::Here()) noexcept
+      : ContextGuard(ContextRef(holder.context()), mode, where) {}
 
   // Not for embedders: enters what was found current just now, and calls the driver for nothing.
   // Needs current.IsSeen().
@@ -104,7 +103,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
   /// Neither copied nor moved: a scope that is handed on is a ContextScope (context_scope.h). A
   /// conditional guard is empty at first and enters with MoveTo(), or is a
-  /// std::optional<ContextGuard> and emplace(context, Location::Here()).
+  /// std::optional<ContextGuard> and emplace(context, GuardMode::kElide, Location::Here()).
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
@@ -160,15 +159,14 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// Cost:   in that Note: three driver calls for a change at most, one where there is none; one
   /// more
   ///         by reference.
-  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context, const char* file = __builtin_FILE(),
-                                             int line = __builtin_LINE()) noexcept {
-    return scope_.MoveTo(internal::Incarnation::Unknown(context), {file, line});
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
+                                             Location where = Location::Here()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Unknown(context), where);
   }
   /// The same, refused if the ref's context was destroyed or reset.
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(const ContextRef& context,
-                                             const char* file = __builtin_FILE(),
-                                             int line = __builtin_LINE()) noexcept {
-    return scope_.MoveTo(internal::Incarnation::Of(context), {file, line});
+                                             Location where = Location::Here()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Of(context), where);
   }
 
   /// Ends the scope now. Does nothing the second time, nor of an empty guard.

@@ -20,6 +20,9 @@
 
 #include <cuda.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -102,6 +105,15 @@ class CUGUEST_API ContextRef {
   unsigned long long id_ = 0;
   CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;
 };
+
+namespace internal {
+
+// What has a context() to enter.
+template <typename Holder>
+using IfHasContext = std::enable_if_t<
+    std::is_convertible_v<decltype(std::declval<const Holder&>().context()), const ContextRef&>>;
+
+}  // namespace internal
 
 CUGUEST_END_NAMESPACE
 

@@ -51,26 +51,31 @@ class [[nodiscard]] CUGUEST_API ContextScope {
     if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
   }
 
-  /// Enters `context`, which must be alive. `file` and `line` are for incidents.
+  /// Enters `context`, which must be alive. `where` is for incidents.
   ///
   /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, there is nothing
   ///         to leave, and it may enter again.
   ///         CUDA_ERROR_ILLEGAL_STATE  it is inside: nothing done
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(CUcontext context, GuardMode mode = GuardMode::kElide,
-                                            const char* file = __builtin_FILE(),
-                                            int line = __builtin_LINE()) noexcept {
+                                            Location where = Location::Here()) noexcept {
     if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;
-    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
     return result();
   }
   /// The same, refused if the ref's context was destroyed or reset.
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(const ContextRef& context,
                                             GuardMode mode = GuardMode::kElide,
-                                            const char* file = __builtin_FILE(),
-                                            int line = __builtin_LINE()) noexcept {
+                                            Location where = Location::Here()) noexcept {
     if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;
-    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
     return result();
+  }
+  /// The same of what has a context: a SharedContext, a Stream, a DeviceBuffer.
+  template <typename Holder, typename = internal::IfHasContext<Holder>>
+  [[nodiscard]] CUGUEST_HIDE CUresult Enter(const Holder& holder,
+                                            GuardMode mode = GuardMode::kElide,
+                                            Location where = Location::Here()) noexcept {
+    return Enter(ContextRef(holder.context()), mode, where);
   }
 
   /// Leaves the context.
@@ -91,14 +96,13 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return scope_.caller(); }
   [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return scope_.elided(); }
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
-  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context, const char* file = __builtin_FILE(),
-                                             int line = __builtin_LINE()) noexcept {
-    return scope_.MoveTo(internal::Incarnation::Unknown(context), {file, line});
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
+                                             Location where = Location::Here()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Unknown(context), where);
   }
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(const ContextRef& context,
-                                             const char* file = __builtin_FILE(),
-                                             int line = __builtin_LINE()) noexcept {
-    return scope_.MoveTo(internal::Incarnation::Of(context), {file, line});
+                                             Location where = Location::Here()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Of(context), where);
   }
 
  private:

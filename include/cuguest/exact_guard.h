@@ -36,20 +36,18 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
-  /// Enters `context`, which must be alive; by reference only if its incarnation is. `file` and
-  /// `line` are for incidents.
+  /// Enters `context`, which must be alive; by reference only if its incarnation is. `where` is
+  /// for incidents.
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(CUcontext context,
-                                                 const char* file = __builtin_FILE(),
-                                                 int line = __builtin_LINE()) noexcept
-      : ExactGuard(internal::Incarnation::Unknown(context), {file, line}) {}
-  [[nodiscard]] CUGUEST_HIDE ExactGuard(CUcontext context, Location where) noexcept
+                                                 Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Unknown(context), where) {}
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(const ContextRef& context,
-                                                 const char* file = __builtin_FILE(),
-                                                 int line = __builtin_LINE()) noexcept
-      : ExactGuard(internal::Incarnation::Of(context), {file, line}) {}
-  [[nodiscard]] CUGUEST_HIDE ExactGuard(const ContextRef& context, Location where) noexcept
+                                                 Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Of(context), where) {}
+  template <typename Holder, typename = internal::IfHasContext<Holder>>
+  [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(const Holder& holder,
+                                                 Location where = Location::Here()) noexcept
+      : ExactGuard(ContextRef(holder.context()), where) {}
   ExactGuard(const ExactGuard&) = delete;
   ExactGuard& operator=(const ExactGuard&) = delete;
   CUGUEST_HIDE ~ExactGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }

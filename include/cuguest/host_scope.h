@@ -58,18 +58,16 @@ CUGUEST_BEGIN_NAMESPACE
 ///          deep.
 class [[nodiscard]] CUGUEST_API HostScope {
  public:
-  [[nodiscard]] CUGUEST_HIDE explicit HostScope(const char* file = __builtin_FILE(),
-                                                int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit HostScope(Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
-    scope_.EnterHost(nullptr, {file, line});
+    scope_.EnterHost(nullptr, where);
   }
   /// The same. `guard` is the one to ask afterwards; where it is not inside it makes no
   /// difference.
   [[nodiscard]] CUGUEST_HIDE explicit HostScope(const ContextGuard& guard,
-                                                const char* file = __builtin_FILE(),
-                                                int line = __builtin_LINE()) noexcept
+                                                Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
-    scope_.EnterHost(&guard.scope_, {file, line});
+    scope_.EnterHost(&guard.scope_, where);
   }
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;

@@ -4,12 +4,13 @@
 // location.h                                                            tier: 0
 // -----------------------------------------------------------------------------
 /// \file
-/// `Location` is a file and a line, for a guard that is not constructed where it is written:
-/// the defaults of its constructor name the code that constructs it, which for
-/// std::optional::emplace, std::make_unique and containers is a header of the standard library.
+/// `Location` is a file and a line. What reports incidents takes one as its last argument, by
+/// default the place of the call. Give it where that is not where the guard is written: for
+/// std::optional::emplace, std::make_unique and containers it is in the standard library.
 ///
 ///   std::optional<cuguest::ContextGuard> guard;
-///   if (needs_context) guard.emplace(context, cuguest::Location::Here());
+///   if (needs_context) guard.emplace(context, cuguest::GuardMode::kElide,
+///   cuguest::Location::Here());
 
 #ifndef CUGUEST_LOCATION_H_
 #define CUGUEST_LOCATION_H_

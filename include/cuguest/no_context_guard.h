@@ -45,10 +45,7 @@ class [[nodiscard]] CUGUEST_API NoContextGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
-  [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(const char* file = __builtin_FILE(),
-                                                     int line = __builtin_LINE()) noexcept
-      : NoContextGuard(Location{file, line}) {}
-  [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(Location where) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
     scope_.EnterExactly(nullptr, where);
   }

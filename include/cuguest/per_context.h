@@ -149,13 +149,12 @@ class PerContext {
   ///         active, to see whether `context` is it).
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
-                                                           const char* file = __builtin_FILE(),
-                                                           int line = __builtin_LINE()) {
+                                                           Location where = Location::Here()) {
     static_assert(std::is_invocable_r_v<absl::StatusOr<T>, Make, const ContextRef&>,
                   "make(const ContextRef&) must return absl::StatusOr<T>");
     const internal::PerContextTable::Held found = table_.Find(context);
     if (found.value != nullptr) return Pin(found);
-    return MakeNow(context, std::forward<Make>(make), file, line);
+    return MakeNow(context, std::forward<Make>(make), where);
   }
 
   /// The same for the handle's present incarnation. `context` must be alive; see
@@ -165,9 +164,8 @@ class PerContext {
   /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
-                                                           const char* file = __builtin_FILE(),
-                                                           int line = __builtin_LINE()) {
-    return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
+                                                           Location where = Location::Here()) {
+    return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), where);
   }
 
   /// Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
@@ -220,9 +218,9 @@ class PerContext {
 
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[gnu::noinline]] CUGUEST_HIDE absl::StatusOr<Pin> MakeNow(const ContextRef& context, Make&& make,
-                                                             const char* file, int line) {
+                                                             Location where) {
     if (!context.ok()) return ToStatus(context);
-    const ContextGuard guard(context, GuardMode::kElide, file, line);
+    const ContextGuard guard(context, GuardMode::kElide, where);
     if (!guard.ok()) return ToStatus(guard);
     internal::PerContextTable::Claim claim(&table_);
     internal::PerContextTable::Held held;

@@ -50,10 +50,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:
   /// Cost: three driver calls.
   [[nodiscard]] explicit ThreadResidency(const ContextRef& context,
-                                         const char* file = __builtin_FILE(),
-                                         int line = __builtin_LINE()) noexcept;
-  [[nodiscard]] CUGUEST_HIDE ThreadResidency(const ContextRef& context, Location where) noexcept
-      : ThreadResidency(context, where.file, where.line) {}
+                                         Location where = Location::Here()) noexcept;
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
   /// As Leave(), whose result an incident carries.

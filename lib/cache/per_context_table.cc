@@ -555,7 +555,7 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
 
 void PerContextTable::End(Entry* entry) noexcept {
   std::optional<ContextGuard> guard;
-  if (!entry->is_dead) guard.emplace(entry->context, Location::Here());
+  if (!entry->is_dead) guard.emplace(entry->context, GuardMode::kElide, Location::Here());
   const bool is_entered = guard.has_value() && guard->ok();
   if (!is_entered && type_.leak != nullptr) type_.leak(entry->value);
   type_.destroy(entry->value);

@@ -18,7 +18,7 @@ int cuguest_residency_enter(cuguest_residency* residency, const cuguest_ref* ref
   const c::ResidencyStorage storage(residency);
   CUresult code = storage.CanBegin();
   if (code != CUDA_SUCCESS) return code;
-  code = storage.Begin(c::NamedBy(*ref).Ref(), file, line)->result();
+  code = storage.Begin(c::NamedBy(*ref).Ref(), cuguest::Location{file, line})->result();
   if (code != CUDA_SUCCESS) storage.End();
   return code;
 }

@@ -187,7 +187,7 @@ KernelCall::KernelCall(const char* doing, const Kernel& kernel, const ContextRef
 absl::Status KernelCall::Enter(const char* doing, const ContextRef& context, Captures captures) {
   if (kernel_ == nullptr) return NoKernel(doing);
   CUGUEST_ASSIGN_OR_RETURN(driver_, Driver::Get());
-  guard_.emplace(context, Location::Here());
+  guard_.emplace(context, GuardMode::kElide, Location::Here());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard_->result(), KernelText(doing, *kernel_), guard_->advice());
   if (captures == Captures::kRelaxed) {
     relaxed_.emplace();

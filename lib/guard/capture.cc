@@ -37,9 +37,9 @@ bool IsNothingCurrent() {
 
 }  // namespace
 
-CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, const char* file, int line) noexcept
+CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, Location where) noexcept
     : scope_(internal::Scope::kNotSet) {
-  scope_.EnterCaptureMode(mode, {file, line});
+  scope_.EnterCaptureMode(mode, where);
 }
 
 const char* CaptureModeGuard::advice() const noexcept {

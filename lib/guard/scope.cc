@@ -118,7 +118,7 @@ CUresult Scope::LeavePushed(ThisThread* here) noexcept {
   if (serial_ == 0) {
     if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
     asked_ = true;
-    ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
+    ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, where());
     return CUDA_SUCCESS;
   }
   if (calls_ != &kCalls) return calls_->leave(this, end);
@@ -129,7 +129,7 @@ CUresult Scope::LeavePushed(ThisThread* here) noexcept {
   if (is_last && here->records[slot_].kind == Kind::kCaptureMode &&
       here->records[slot_].state == State::kLive && !ThisThread::HasMail()) {
     const Record& record = here->records[slot_];
-    const CUresult code = nesting::CallsOf(record).close(slot_, {file_, line_});
+    const CUresult code = nesting::CallsOf(record).close(slot_, where());
     if (here->capture_modes != 0 || here->top == 0) nesting::CloseEnded();
     return code;
   }
@@ -146,11 +146,11 @@ CUresult Scope::LeavePushed(ThisThread* here) noexcept {
   if (slot_ != records::Top(records::ResourceOf(*record))) {
     records::MarkEnded(record);
     if (end == EndIs::kImplied) {
-      ReportIncident(IncidentKind::kOutOfTurn, Repair::kUnrepaired, kEndsLater, file_, line_);
+      ReportIncident(IncidentKind::kOutOfTurn, Repair::kUnrepaired, kEndsLater, where());
     }
     return kEndsLater;
   }
-  const CUresult code = nesting::Close(slot_, {file_, line_});
+  const CUresult code = nesting::Close(slot_, where());
   nesting::CloseEnded();
   return code;
 }
@@ -172,7 +172,7 @@ CUresult Scope::EndElsewhere(unsigned long long serial) noexcept {
   static_cast<void>(stack::Current(&current));
   const CUresult code = is_told ? kEndsLater : CUDA_ERROR_OUT_OF_MEMORY;
   return Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, code, current}, context_,
-                {file_, line_});
+                where());
 }
 
 // The record of a scope that is inside, if it can be moved or reasserted: what lies above it is

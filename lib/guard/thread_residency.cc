@@ -6,8 +6,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-ThreadResidency::ThreadResidency(const ContextRef& context, const char* file, int line) noexcept
-    : where_{file, line} {
+ThreadResidency::ThreadResidency(const ContextRef& context, Location where) noexcept
+    : where_(where) {
   static_cast<void>(MoveTo(context));
 }
 
@@ -22,9 +22,9 @@ CUresult ThreadResidency::MoveTo(const ContextRef& context) noexcept {
   if (!thread_.IsThis()) return CUDA_ERROR_ILLEGAL_STATE;
   CUresult code;
   if (context_.get() == nullptr) {
-    code = scope_.Enter(context, GuardMode::kAlwaysPush, where_.file, where_.line);
+    code = scope_.Enter(context, GuardMode::kAlwaysPush, where_);
   } else {
-    code = scope_.MoveTo(context, where_.file, where_.line);
+    code = scope_.MoveTo(context, where_);
     if (code == CUDA_ERROR_ILLEGAL_STATE) return code;
   }
   result_ = code;

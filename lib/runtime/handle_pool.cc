@@ -140,33 +140,31 @@ absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) 
 }
 
 absl::StatusOr<HandlePools::Pin> HandlePools::Prepare(const ContextRef& context, const void* kind,
-                                                      std::size_t count, const char* file,
-                                                      int line) {
-  const ContextGuard guard(context, GuardMode::kElide, file, line);
+                                                      std::size_t count, Location where) {
+  const ContextGuard guard(context, GuardMode::kElide, where);
   if (!guard.ok()) return ToStatus(guard);
-  const CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  const CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED, where);
   if (!IsRelaxed(relaxed)) return ToStatus(relaxed);
   CUGUEST_ASSIGN_OR_RETURN(Pin pool, PoolOf(context));
   CUGUEST_RETURN_IF_ERROR(pool->Prepare(context, kind, count));
   return pool;
 }
 
-HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
-                         int line)
+HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, Location where)
     : pools_(pools),
       context_(request.stream.context()),
-      guard_(context_, GuardMode::kElide, file, line),
-      failure_(Enter(request, file, line)) {
+      guard_(context_, GuardMode::kElide, where),
+      failure_(Enter(request, where)) {
   if (!failure_.ok()) static_cast<void>(Leave());
 }
 
-absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
+absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {
   if (!guard_.ok()) {
     if (context_.get() != nullptr) return ToStatus(guard_);
     return absl::InvalidArgumentError(absl::StrCat(
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
   }
-  relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, where);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
   pool_ = pools_.Find(context_);
   if (!pool_) {

@@ -58,11 +58,11 @@ CUresult Report(const Finding& finding, CUcontext expected, Location where) {
   return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
-                    int line) noexcept {
+void ReportIncident(IncidentKind kind, Repair repair, CUresult result, Location where) noexcept {
   const auto call_listeners = CountIncident(kind);
   if (call_listeners == nullptr) return;
-  Tell(call_listeners, {kind, repair, result, nullptr, nullptr, nullptr, file, line, 0});
+  Tell(call_listeners,
+       {kind, repair, result, nullptr, nullptr, nullptr, where.file, where.line, 0});
 }
 
 }  // namespace internal

@@ -101,7 +101,8 @@ CUresult CheckLife(const ContextRef& context) noexcept {
 StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept {
   const ContextRef& context = stream.context();
   const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
-  result_ = is_entered ? guard_.emplace(context, Location::Here()).result() : CheckLife(context);
+  result_ = is_entered ? guard_.emplace(context, GuardMode::kElide, Location::Here()).result()
+                       : CheckLife(context);
   if (result_ != CUDA_SUCCESS || driver.StreamGetCaptureInfo == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   result_ = driver.StreamGetCaptureInfo(stream.get(), &status, &capture_.id);

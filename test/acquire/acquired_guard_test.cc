@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(incidents_name_the_place_that_is_given) {
   const OwnContext b;
   SetStack({a.get()});
   std::optional<AcquiredGuard> in_place;
-  in_place.emplace(cuguest::AcquireCurrent(kFirst), Location::Here());
+  in_place.emplace(cuguest::AcquireCurrent(kFirst), GuardMode::kElide, Location::Here());
   const int line = __LINE__ - 1;
   BOOST_TEST(RAW(cuCtxPushCurrent)(b.get()) == CUDA_SUCCESS);
   in_place.reset();
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_repairs_and_reports) {
   }
   BOOST_TEST(GetStack() == Stack{a.get()});
   std::optional<AcquiredGuard> in_place;
-  in_place.emplace(kFirst, Location::Here());
+  in_place.emplace(kFirst, IfInactive::kRefuse, GuardMode::kElide, Location::Here());
   const int emplaced = __LINE__ - 1;
   BOOST_TEST(RAW(cuCtxPushCurrent)(b.get()) == CUDA_SUCCESS);
   in_place.reset();

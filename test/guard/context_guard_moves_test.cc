@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(only_the_innermost_guard_moves) {
         std::optional<ContextGuard> inner;
         std::optional<cuguest::NoContextGuard> none;
         if (inners != nullptr) {
-          inner.emplace(inners, cuguest::Location::Here());
+          inner.emplace(inners, cuguest::GuardMode::kElide, cuguest::Location::Here());
         } else {
           none.emplace(cuguest::Location::Here());
         }

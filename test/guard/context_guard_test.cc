@@ -583,8 +583,8 @@ BOOST_AUTO_TEST_CASE(elided_guards_end_out_of_turn) {
     SetStack({a.get()});
     std::optional<ContextGuard> first;
     std::optional<ContextGuard> second;
-    first.emplace(a.get(), cuguest::Location{__FILE__, 4711});
-    second.emplace(a.get(), cuguest::Location::Here());
+    first.emplace(a.get(), cuguest::GuardMode::kElide, cuguest::Location{__FILE__, 4711});
+    second.emplace(a.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
     if (is_asked) BOOST_TEST(first->Leave() == CUDA_ERROR_NOT_READY);
     first.reset();
     BOOST_TEST(GetStack() == Stack{a.get()});

@@ -157,10 +157,10 @@ BOOST_AUTO_TEST_CASE(next_guard_at_the_address_ends_once) {
   const OwnContext b;
   std::optional<ContextGuard> guard;
   SetStack({a.get()});
-  guard.emplace(b.get(), cuguest::Location::Here());
+  guard.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
   std::thread([&] { guard.reset(); }).join();
   BOOST_TEST(TakeIncidents().size() == 1U);
-  guard.emplace(b.get(), cuguest::Location::Here());
+  guard.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
   BOOST_TEST((GetStack() == Stack{a.get(), b.get()}));
   BOOST_TEST(guard->caller() == a.get());
   BOOST_TEST(guard->Leave() == CUDA_SUCCESS);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(threads_end_with_scopes_ended_elsewhere) {
     std::optional<ContextGuard> guard;
     std::thread([&] {
       SetStack({a.get()});
-      guard.emplace(b.get(), cuguest::Location::Here());
+      guard.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
       std::thread([&] { guard.reset(); }).join();
     }).join();
   }
@@ -279,8 +279,8 @@ BOOST_AUTO_TEST_CASE(guards_end_with_their_thread) {
       pthread_setspecific(at_end.key, &at_end);
       t_late.at_end = &at_end;
       t_late.in_turn = in_turn;
-      t_late.outer.emplace(b.get(), cuguest::Location::Here());
-      t_late.inner.emplace(c.get(), cuguest::Location::Here());
+      t_late.outer.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
+      t_late.inner.emplace(c.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
     }).join();
     BOOST_TEST(at_end.after_thread_locals == Stack{a.get()});
     BOOST_TEST(at_end.is_clean);

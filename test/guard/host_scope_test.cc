@@ -394,7 +394,7 @@ BOOST_AUTO_TEST_CASE(a_guard_may_end_while_the_host_is_called) {
   {
     std::optional<ContextGuard> ended;
     const ContextGuard entry(b.get());
-    ended.emplace(c.get(), cuguest::Location::Here());
+    ended.emplace(c.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
     const ContextGuard elided(c.get());
     {
       const HostScope host(entry);
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_ended_elsewhere_before) {
     const ContextGuard outer(b.get());
     auto stray = std::make_unique<ContextGuard>(c.get());
     std::optional<ContextGuard> inner;
-    if (has_another) inner.emplace(b.get(), cuguest::Location::Here());
+    if (has_another) inner.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
     std::thread([&] { stray.reset(); }).join();
     {
       const HostScope host;

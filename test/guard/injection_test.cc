@@ -317,8 +317,8 @@ BOOST_AUTO_TEST_CASE(guards_inside_a_driver_call) {
     SetStack({c.x.get()});
     std::vector<std::unique_ptr<ContextGuard>> around;
     for (int i = 0; i < depth; ++i) {
-      around.push_back(std::make_unique<ContextGuard>((i % 2 == 0 ? c.a : c.x).get(),
-                                                      cuguest::Location::Here()));
+      around.push_back(std::make_unique<ContextGuard>(
+          (i % 2 == 0 ? c.a : c.x).get(), cuguest::GuardMode::kElide, cuguest::Location::Here()));
     }
     const auto above = std::make_unique<char[]>(5000);  // what is there cannot grow in place
     const Stack before = GetStack();
@@ -366,7 +366,8 @@ BOOST_AUTO_TEST_CASE(scopes_left_open_inside_a_push) {
     SetStack({c.x.get()});
     std::vector<std::unique_ptr<ContextGuard>> around;
     for (int i = 0; i < depth; ++i) {
-      around.push_back(std::make_unique<ContextGuard>(c.x.get(), cuguest::Location::Here()));
+      around.push_back(std::make_unique<ContextGuard>(c.x.get(), cuguest::GuardMode::kElide,
+                                                      cuguest::Location::Here()));
     }
     if (depth == 16) {
       while (!around.empty()) around.pop_back();
@@ -376,7 +377,7 @@ BOOST_AUTO_TEST_CASE(scopes_left_open_inside_a_push) {
     g_left_open = &left_open;
     Sim::OnEveryCall(&LeaveScopesOpen);
     std::optional<ContextGuard> guard;
-    guard.emplace(c.t.get(), cuguest::Location::Here());
+    guard.emplace(c.t.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
     Sim::OnEveryCall(nullptr);
     BOOST_TEST(left_open.size() == 2U);
     BOOST_TEST(guard->ok());

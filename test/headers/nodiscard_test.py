@@ -24,6 +24,7 @@ PROLOGUE = """
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/thread_residency.h"
 #if __has_include(<cuda_runtime_api.h>)
 #define HAVE_RUNTIME 1
@@ -36,21 +37,21 @@ PROLOGUE = """
 #include "cuguest/runtime/last_error_scope.h"
 #endif
 using namespace cuguest;
-struct Library { CUcontext context; ContextRef ref; CUstream stream; Device device; };
+struct Library { CUcontext context; ContextRef ref; SharedContext shared; CUstream stream; Device device; };
 """
 GUARDS = [
     ("ContextGuard", "l.context"), ("ContextGuard", "l.ref"),
-    ("ContextGuard", "l.context, Location::Here()"), ("ContextGuard", "l.ref, Location::Here()"),
-    ("ContextGuard", "l.context, GuardMode::kAlwaysPush"),
+    ("ContextGuard", "l.shared"), ("ContextGuard", "l.context, GuardMode::kAlwaysPush"),
+    ("ContextGuard", "l.ref, GuardMode::kElide, Location::Here()"),
     ("ContextGuard", ""), ("ContextGuard", "GuardMode::kAlwaysPush"), ("ContextScope", ""),
-    ("ExactGuard", "l.context"), ("ExactGuard", "l.ref"),
-    ("ExactGuard", "l.context, Location::Here()"), ("ExactGuard", "l.ref, Location::Here()"),
+    ("ExactGuard", "l.context"), ("ExactGuard", "l.ref"), ("ExactGuard", "l.shared"),
+    ("ExactGuard", "l.ref, Location::Here()"),
     ("NoContextGuard", ""), ("NoContextGuard", "Location::Here()"),
     ("HostScope", ""), ("HostScope", "guard"),
     ("ThreadResidency", "l.ref"), ("ThreadResidency", "l.ref, Location::Here()"),
     ("AcquiredGuard", "AcquireFromStream(l.stream)"),
-    ("AcquiredGuard", "AcquireFromStream(l.stream), Location::Here()"),
-    ("AcquiredGuard", "l.device"), ("AcquiredGuard", "l.device, Location::Here()"),
+    ("AcquiredGuard", "AcquireFromStream(l.stream), GuardMode::kElide, Location::Here()"),
+    ("AcquiredGuard", "l.device"), ("AcquiredGuard", "l.device, IfInactive::kRefuse"),
     ("CaptureModeGuard", ""), ("IncidentListener", "nullptr"),
     ("runtime::DeviceGuard", "l.device"), ("runtime::LastErrorScope", ""),
     ("runtime::CalleeScope", "l.ref"), ("runtime::CalleeScope", "l.context"),

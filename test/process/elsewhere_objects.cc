@@ -272,9 +272,12 @@ World::World()
 const std::vector<Row>& Rows() {
   using namespace cuguest;
   static const auto& rows = *new std::vector<Row>{
-      {"ContextGuard", [](World& w) { return Enter<ContextGuard>(w.home, Location::Here()); }, 1},
+      {"ContextGuard",
+       [](World& w) { return Enter<ContextGuard>(w.home, GuardMode::kElide, Location::Here()); },
+       1},
       {"ContextGuard, elided",
-       [](World& w) { return Enter<ContextGuard>(w.callers, Location::Here()); }, 1},
+       [](World& w) { return Enter<ContextGuard>(w.callers, GuardMode::kElide, Location::Here()); },
+       1},
       {"ContextGuard, kAlwaysPush",
        [](World& w) { return Enter<ContextGuard>(w.callers, GuardMode::kAlwaysPush); }, 1},
       {"ExactGuard", [](World& w) { return Enter<ExactGuard>(w.home, Location::Here()); }, 1},
@@ -330,8 +333,7 @@ const std::vector<Row>& Rows() {
              });
        }},
       {"CalleeScope",
-       [](World& w) { return Enter<runtime::CalleeScope>(w.home, __FILE__, __LINE__); }, 2, 0, 1,
-       1},
+       [](World& w) { return Enter<runtime::CalleeScope>(w.home, Location::Here()); }, 2, 0, 1, 1},
       {"LastErrorScope", [](World&) { return Enter<LastError>(); }, 1, 0, 1, 1},
       {"DeviceGuard", [](World&) { return Enter<OfDevice>(Device::Borrow(0)); }, 1},
       {"CublasHandles", [](World& w) { return Enter<Pool>(w); }},

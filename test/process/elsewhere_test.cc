@@ -90,7 +90,9 @@ class Worker {
   // Closes what another thread has ended, and checks that nothing of it is left.
   void CheckUndisturbed() {
     Do([this] {
-      CHECK(ContextGuard(stack_.back().context, cuguest::Location::Here()).ok());
+      CHECK(
+          ContextGuard(stack_.back().context, cuguest::GuardMode::kElide, cuguest::Location::Here())
+              .ok());
       CHECK(cuguest::testing::StackProbe::Take().stack() == stack_);
       CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
       CHECK(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);

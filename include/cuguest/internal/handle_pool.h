@@ -145,7 +145,7 @@ class CUGUEST_API HandlePools : public PerContext<HandlePool> {
 
   // From now on the pool of `context` has so many handles that fit, idle or lent.
   absl::StatusOr<Pin> Prepare(const ContextRef& context, const void* kind, std::size_t count,
-                              const char* file, int line);
+                              Location where);
 
  private:
   friend class HandleScope;
@@ -164,7 +164,7 @@ class CUGUEST_API HandlePools : public PerContext<HandlePool> {
 class CUGUEST_API HandleScope {
  public:
   // Not noexcept: to say why it failed needs memory.
-  HandleScope(HandlePools& pools, const HandleRequest& request, const char* file, int line);
+  HandleScope(HandlePools& pools, const HandleRequest& request, Location where);
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
   CUGUEST_HIDE ~HandleScope() { End(nullptr); }
@@ -181,7 +181,7 @@ class CUGUEST_API HandleScope {
   [[nodiscard]] absl::Status CheckOperand(CUdeviceptr pointer, std::size_t bytes) const;
 
  private:
-  [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
+  [[nodiscard]] absl::Status Enter(const HandleRequest& request, Location where);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
   void End(absl::Status* why);
 

@@ -13,12 +13,13 @@
 
 #include "cuguest/export.h"
 #include "cuguest/incident.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Counts it and hands it to the listeners, without contexts.
-CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
-                                int line) noexcept;
+CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result,
+                                Location where) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

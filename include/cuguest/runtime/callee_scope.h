@@ -49,13 +49,11 @@ class [[nodiscard]] CalleeScope {
  public:
   /// As ContextGuard's: `context` must be alive; a ContextRef is checked.
   [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(const ContextRef& context,
-                                                  const char* file = __builtin_FILE(),
-                                                  int line = __builtin_LINE()) noexcept
-      : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
+                                                  Location where = Location::Here()) noexcept
+      : errors_(where), guard_(context, GuardMode::kAlwaysPush, where) {}
   [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(CUcontext context,
-                                                  const char* file = __builtin_FILE(),
-                                                  int line = __builtin_LINE()) noexcept
-      : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
+                                                  Location where = Location::Here()) noexcept
+      : errors_(where), guard_(context, GuardMode::kAlwaysPush, where) {}
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return guard_.result(); }

@@ -186,10 +186,8 @@ class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {
   /// that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices.
   /// An empty view lets cuBLAS do without.
   CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
-                           DeviceView<std::byte> workspace, const char* file = __builtin_FILE(),
-                           int line = __builtin_LINE())
-      : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, file,
-                     line) {}
+                           DeviceView<std::byte> workspace, Location where = Location::Here())
+      : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {}
 
   /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   using LibraryScope::handle;

@@ -338,18 +338,16 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   /// Errors: also those of CufftLayout::Check, and
   ///         kFailedPrecondition  a blocking stream of the context captures
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
-                                    std::size_t count = 1, const char* file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
-    return pools().Prepare(context, &layout, count, file, line).status();
+                                    std::size_t count = 1, Location where = Location::Here()) {
+    return pools().Prepare(context, &layout, count, where).status();
   }
 
   /// The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
   ///
   /// Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
-      const ContextRef& context, const CufftLayout& layout, const char* file = __builtin_FILE(),
-      int line = __builtin_LINE()) {
-    const auto pool = pools().Prepare(context, &layout, 1, file, line);
+      const ContextRef& context, const CufftLayout& layout, Location where = Location::Here()) {
+    const auto pool = pools().Prepare(context, &layout, 1, where);
     if (!pool.ok()) return pool.status();
     return impl::LibraryHandle<CufftLibrary>::WorkBytes((*pool)->Any(&layout));
   }
@@ -382,15 +380,14 @@ class [[nodiscard]] CufftScope : public LibraryScope<CufftLibrary> {
  public:
   /// With the work area of the plan's own. `stream` must live until the scope has ended.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
-                          const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(plans, {stream, &layout, nullptr}, file, line) {}
+                          Location where = Location::Here())
+      : LibraryScope(plans, {stream, &layout, nullptr}, where) {}
 
   /// With `work_area`, which must stay until the work of the scope is done, and as long as a graph
   /// that is captured in it.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
-                          DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE())
-      : LibraryScope(plans, {stream, &layout, &internal::RangeAccess::Of(work_area)}, file, line) {}
+                          DeviceView<std::byte> work_area, Location where = Location::Here())
+      : LibraryScope(plans, {stream, &layout, &internal::RangeAccess::Of(work_area)}, where) {}
 
   /// -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept { return handle(); }

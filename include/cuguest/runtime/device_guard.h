@@ -53,9 +53,8 @@ class [[nodiscard]] DeviceGuard {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,
                                                   IfInactive if_inactive = IfInactive::kRefuse,
-                                                  const char* file = __builtin_FILE(),
-                                                  int line = __builtin_LINE())
-      : guard_(device, if_inactive, GuardMode::kElide, file, line) {}
+                                                  Location where = Location::Here())
+      : guard_(device, if_inactive, GuardMode::kElide, where) {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 

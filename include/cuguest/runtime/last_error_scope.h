@@ -42,9 +42,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.
 class [[nodiscard]] LastErrorScope {
  public:
-  [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(const char* file = __builtin_FILE(),
-                                                     int line = __builtin_LINE()) noexcept
-      : file_(file), line_(line), before_(cudaPeekAtLastError()) {}
+  [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(Location where = Location::Here()) noexcept
+      : where_(where), before_(cudaPeekAtLastError()) {}
   LastErrorScope(const LastErrorScope&) = delete;
   LastErrorScope& operator=(const LastErrorScope&) = delete;
   CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Leave()); }
@@ -84,7 +83,7 @@ class [[nodiscard]] LastErrorScope {
     if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {
       internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
-                               CUDA_ERROR_ILLEGAL_STATE, file_, line_);
+                               CUDA_ERROR_ILLEGAL_STATE, where_);
       return false;
     }
     const cudaError_t after = cudaPeekAtLastError();
@@ -94,15 +93,14 @@ class [[nodiscard]] LastErrorScope {
     if (culprit_ == nullptr) {
       internal::ReportIncident(IncidentKind::kLastError,
                                restored ? Repair::kRepaired : Repair::kUnrepaired, ToDriver(after),
-                               file_, line_);
+                               where_);
     }
     return restored;
   }
 
  private:
   const internal::BoundThread thread_;
-  const char* file_;
-  int line_;
+  const Location where_;
   cudaError_t before_;
   const char* culprit_ = nullptr;
   bool inside_ = true;

@@ -167,9 +167,8 @@ class LibraryHandles {
   CUGUEST_HIDE ~LibraryHandles() = default;
 
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                                    const char* file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
-    return pools_.Prepare(context, nullptr, count, file, line).status();
+                                    Location where = Location::Here()) {
+    return pools_.Prepare(context, nullptr, count, where).status();
   }
   [[nodiscard]] CUGUEST_HIDE internal::HandlePools& pools() noexcept { return pools_; }
 
@@ -188,8 +187,8 @@ template <typename Table>
 class [[nodiscard]] LibraryScope {
  public:
   CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const StreamRef& stream,
-                            const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(handles, {stream, nullptr, nullptr}, file, line) {}
+                            Location where = Location::Here())
+      : LibraryScope(handles, {stream, nullptr, nullptr}, where) {}
   LibraryScope(const LibraryScope&) = delete;
   LibraryScope& operator=(const LibraryScope&) = delete;
 
@@ -229,8 +228,8 @@ class [[nodiscard]] LibraryScope {
 
  protected:
   CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const internal::HandleRequest& request,
-                            const char* file, int line)
-      : scope_(handles.pools_, request, file, line) {}
+                            Location where)
+      : scope_(handles.pools_, request, where) {}
   /// As Leave(), without a word.
   CUGUEST_HIDE ~LibraryScope() = default;
 
