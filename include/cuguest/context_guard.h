@@ -87,9 +87,10 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
 
-  /// The same of what has a context: a SharedContext, a Stream, a DeviceBuffer.
+  /// The same of what has a context and is no temporary, which might let it go: a SharedContext, a
+  /// Stream, a DeviceBuffer.
   template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const Holder& holder,
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(Holder& holder,
                                                    GuardMode mode = GuardMode::kElide,
                                                    Location where = Location::Here()) noexcept
       : ContextGuard(ContextRef(holder.context()), mode, where) {}

@@ -111,7 +111,7 @@ namespace internal {
 // What has a context() to enter.
 template <typename Holder>
 using IfHasContext = std::enable_if_t<
-    std::is_convertible_v<decltype(std::declval<const Holder&>().context()), const ContextRef&>>;
+    std::is_convertible_v<decltype(std::declval<Holder&>().context()), const ContextRef&>>;
 
 }  // namespace internal
 

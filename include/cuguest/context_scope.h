@@ -70,10 +70,10 @@ class [[nodiscard]] CUGUEST_API ContextScope {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
     return result();
   }
-  /// The same of what has a context: a SharedContext, a Stream, a DeviceBuffer.
+  /// The same of what has a context and is no temporary, which might let it go: a SharedContext, a
+  /// Stream, a DeviceBuffer.
   template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE CUresult Enter(const Holder& holder,
-                                            GuardMode mode = GuardMode::kElide,
+  [[nodiscard]] CUGUEST_HIDE CUresult Enter(Holder& holder, GuardMode mode = GuardMode::kElide,
                                             Location where = Location::Here()) noexcept {
     return Enter(ContextRef(holder.context()), mode, where);
   }

@@ -45,7 +45,7 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Of(context), where) {}
   template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(const Holder& holder,
+  [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(Holder& holder,
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(ContextRef(holder.context()), where) {}
   ExactGuard(const ExactGuard&) = delete;

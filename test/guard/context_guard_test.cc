@@ -13,7 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
+#include "cuguest/context_scope.h"
+#include "cuguest/device.h"
 #include "cuguest/driver.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
@@ -48,6 +51,15 @@ static_assert(std::is_nothrow_destructible_v<ContextGuard>);
 static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
 
 static_assert(sizeof(ContextGuard) == 64);
+
+// A temporary would let go of its context while the guard is inside.
+static_assert(std::is_constructible_v<ContextGuard, cuguest::PrimaryContext&> &&
+              std::is_constructible_v<ContextGuard, const cuguest::PrimaryContext&> &&
+              std::is_constructible_v<ExactGuard, const cuguest::PrimaryContext&>);
+static_assert(!std::is_constructible_v<ContextGuard, cuguest::PrimaryContext> &&
+              !std::is_constructible_v<ExactGuard, cuguest::PrimaryContext>);
+static_assert(!std::is_constructible_v<ContextGuard, int> &&
+              !std::is_constructible_v<ContextGuard, ContextGuard&>);
 
 }  // namespace
 
@@ -89,6 +101,20 @@ BOOST_AUTO_TEST_CASE(work_inside_happens_in_the_guards_context) {
              CUDA_SUCCESS);
   BOOST_TEST(owner == ours.get());
   BOOST_TEST(TheDriver().MemFree(pointer) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_has_a_context_is_entered) {
+  const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  const CUcontext context = primary.context().get();
+  SetStack({});
+  const ContextGuard always(primary, GuardMode::kAlwaysPush);
+  BOOST_TEST(always.ok());
+  BOOST_TEST(GetStack() == Stack{context});
+  const ExactGuard exact(primary);
+  BOOST_TEST(exact.ok());
+  cuguest::ContextScope scope;
+  BOOST_TEST(scope.Enter(primary, GuardMode::kAlwaysPush) == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{context, context, context}));
 }
 
 BOOST_AUTO_TEST_CASE(null_is_refused_and_changes_nothing) {
