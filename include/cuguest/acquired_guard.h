@@ -111,7 +111,7 @@ class [[nodiscard]] AcquiredGuard {
     if (is_current) {
       static_cast<void>(guard_.emplace(*asked, where));
     } else {
-      static_cast<void>(guard_.emplace(context(), where, mode));
+      static_cast<void>(guard_.emplace(context(), mode, where));
     }
   }
 

@@ -22,9 +22,8 @@ class InMode : public cuguest::ContextGuard {
   static constexpr const char* kName = kElides ? "elide" : "always push";
 
   template <typename Context>
-  explicit InMode(const Context& context, const char* file = __builtin_FILE(),
-                  int line = __builtin_LINE())
-      : ContextGuard(context, mode, file, line) {}
+  explicit InMode(const Context& context, cuguest::Location where = cuguest::Location::Here())
+      : ContextGuard(context, mode, where) {}
 };
 
 class Exact : public cuguest::ExactGuard {
@@ -34,9 +33,8 @@ class Exact : public cuguest::ExactGuard {
   static constexpr const char* kName = "exact";
 
   template <typename Context>
-  explicit Exact(const Context& context, const char* file = __builtin_FILE(),
-                 int line = __builtin_LINE())
-      : ExactGuard(context, file, line) {}
+  explicit Exact(const Context& context, cuguest::Location where = cuguest::Location::Here())
+      : ExactGuard(context, where) {}
   bool elided() const { return false; }
 };
 
