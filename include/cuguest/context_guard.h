@@ -71,18 +71,18 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///
   /// `where` is for incidents. The default names the code that constructs the guard: give it where
   /// that is the standard library's, as in emplace().
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
-                                                   GuardMode mode = GuardMode::kElide,
-                                                   Location where = Location::Here()) noexcept
+  [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
+      CUcontext context, GuardMode mode = GuardMode::kElide,
+      Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
 
   /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
   /// is current at its handle, since everything in the old one is gone.
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
-                                                   GuardMode mode = GuardMode::kElide,
-                                                   Location where = Location::Here()) noexcept
+  [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
+      const ContextRef& context, GuardMode mode = GuardMode::kElide,
+      Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
@@ -109,7 +109,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ContextGuard& operator=(const ContextGuard&) = delete;
 
   /// As Leave(), whose result an incident carries.
-  CUGUEST_HIDE ~ContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
+  [[gnu::always_inline]] CUGUEST_HIDE inline ~ContextGuard() {
+    static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
+  }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
 

@@ -88,7 +88,6 @@ void PutOut(Record* record, const Finding& finding, unsigned host) noexcept {
   record->extra = host;
   record->state = State::kOut;
   if (record->owner == Record::Owner::kScope) record->owner = Record::Owner::kStaleScope;
-  records::Refresh();
 }
 
 CUresult Identify(Record* record) noexcept {
@@ -161,24 +160,24 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
   return CloseAfter(slot, {code, popped, false}, {record.file, record.line});
 }
 
-bool CloseEnded() noexcept {
-  bool has_closed = false;
+unsigned EndedOnTop() noexcept {
+  records::ReadMail();
+  unsigned ended = records::kNowhere;
+  for (const auto resource : {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
+    const unsigned top = records::Top(resource);
+    if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
+  }
+  return ended;
+}
+
+void CloseEnded() noexcept {
   for (;;) {
     const ThisThread& here = *Here();
     // Then the last record is the topmost of the only resource there is.
     const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
-    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
-      return has_closed;
-    }
-    records::ReadMail();
-    unsigned ended = records::kNowhere;
-    for (const auto resource :
-         {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
-      const unsigned top = records::Top(resource);
-      if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
-    }
-    if (ended == records::kNowhere) return has_closed;
-    has_closed = true;
+    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) return;
+    const unsigned ended = EndedOnTop();
+    if (ended == records::kNowhere) return;
     const Record& record = records::At(ended);
     static_cast<void>(Close(ended, {record.file, record.line}));
   }

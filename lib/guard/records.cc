@@ -59,7 +59,6 @@ void ForgetAllInChild() {
   ThisThread* const here = Here();
   for (unsigned slot = 0; slot < here->room + ThisThread::kRoom; ++slot) At(slot).serial = 0;
   here->depth = 0;
-  here->top = 0;
   here->capture_modes = 0;
   here->kernel_thread = 0;
   g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -168,7 +167,6 @@ Record* Find(unsigned slot, unsigned long long serial) noexcept {
 Record* Add() noexcept {
   ThisThread& here = *Here();
   if (!MakeRoom(&here)) return nullptr;
-  here.top = 0;
   Record& record = At(here.depth++);
   unsigned long long serial = record.serial;
   if (serial % ThisThread::kSerialsAtOnce == 0) serial = NewSerials(&here);
@@ -188,15 +186,6 @@ void Free(unsigned slot) noexcept {
   record.state = State::kFree;
   while (here.depth > 0 && At(here.depth - 1).state == State::kFree) --here.depth;
   GiveRoomBack(&here);
-  Refresh();
-}
-
-void Refresh() noexcept {
-  ThisThread& here = *Here();
-  here.top = 0;
-  if (here.depth == 0 || here.depth > ThisThread::kRoom) return;
-  const Record& last = here.records[here.depth - 1];
-  if (last.IsAsEntered()) here.top = last.serial;
 }
 
 unsigned Top(Resource resource) noexcept {
@@ -216,7 +205,6 @@ void MarkEnded(Record* record) noexcept {
   record->state = State::kEnded;
   record->file = "(a scope that ended before those inside it)";
   record->line = 0;
-  Refresh();
 }
 
 bool TellOwner(int thread, unsigned long long serial) noexcept {

@@ -12,18 +12,6 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// This thread's variables, for code that uses them around calls: their address costs a call in a
-// library, and the compiler would make it at each use.
-#ifdef CUGUEST_SCHEDULED_THREADS
-inline ThisThread* Here() noexcept { return &static_cast<ThisThread&>(t_this_thread); }
-#else
-inline ThisThread* Here() noexcept {
-  ThisThread* here = &t_this_thread;
-  __asm__("" : "+r"(here));
-  return here;
-}
-#endif
-
 namespace records {
 
 // What scopes nest on: those of one kind do not mind those of the other.
@@ -48,8 +36,6 @@ Record* Find(unsigned slot, unsigned long long serial) noexcept;
 Record* Add() noexcept;
 // Ends the use of the one at `slot`, and of its entries.
 void Free(unsigned slot) noexcept;
-// Sets ThisThread::top. Call it after a change to what IsAsEntered() says of the last record.
-void Refresh() noexcept;
 
 // The place of the topmost open one of `resource`; kNowhere if there is none.
 constexpr unsigned kNowhere = ~0U;

@@ -19,24 +19,20 @@ const Scope::Calls Scope::kCalls = {
 };
 
 // Inside nothing, since it could not enter.
-[[gnu::noinline]] void Scope::SetFailed(Incarnation ours, bool always_pushes, Location where,
-                                        CUresult code) noexcept {
-  SetOutside(always_pushes);
-  context_ = ours.context;
-  file_ = where.file;
-  line_ = where.line;
+void Scope::SetFailed(CUresult code) noexcept {
+  SetOutside();
   result_ = code;
 }
 
 // A record for a scope that is about to enter; nullptr, with result_, without memory for it.
-Record* Scope::Begin(const Incarnation& ours, bool always_pushes, Location where) noexcept {
-  SetFailed(ours, always_pushes, where, CUDA_ERROR_OUT_OF_MEMORY);
+Record* Scope::Begin(unsigned long long id) noexcept {
+  SetFailed(CUDA_ERROR_OUT_OF_MEMORY);
   Record* const record = records::Add();
   if (record == nullptr) return nullptr;
-  record->ours = ours;
-  record->always_pushes = always_pushes;
-  record->file = where.file;
-  record->line = where.line;
+  record->ours = {context_, id};
+  record->always_pushes = always_pushes_;
+  record->file = file_;
+  record->line = line_;
   slot_ = records::Depth() - 1;
   serial_ = record->serial;
   thread_ = t_this_thread.kernel_thread;
@@ -47,52 +43,41 @@ Record* Scope::Begin(const Incarnation& ours, bool always_pushes, Location where
 void Scope::Conclude(CUresult code) noexcept {
   result_ = code;
   if (code == CUDA_SUCCESS) {
-    const Record& record = records::At(slot_);
-    caller_ = record.caller;
-    is_elided_ = record.kind == Kind::kElided;
-    records::Refresh();
+    caller_ = records::At(slot_).Caller();
   } else {
     records::Free(slot_);
     serial_ = 0;
   }
 }
 
-// Where `caller` is current, or `code` says why that is not known. An id of 0 is that of every
-// context of a driver that has no ids.
-void Scope::EnterBeside(Incarnation ours, bool always_pushes, Location where, CUresult code,
-                        CUcontext caller) noexcept {
-  ThisThread* const here = Here();
-  const bool pushes = code == CUDA_SUCCESS && (always_pushes || caller != ours.context);
-  if (Rarely(!pushes || !here->HasRoom())) {
-    return EnterSlowly(ours, always_pushes, where, code, caller);
-  }
-  code = EnterIncarnation(ours);
-  if (Rarely(code != CUDA_SUCCESS)) return SetFailed(ours, always_pushes, where, code);
-  if (Rarely(!here->HasRoom())) {  // the driver's call has come back here and left a scope open
-    static_cast<void>(Pop(&caller));
-    code = GetCurrent(&caller);
-    return EnterSlowly(ours, always_pushes, where, code, caller);
-  }
-  SetInside(here, ours, where, Kind::kPushed, always_pushes).caller = caller;
-  caller_ = caller;
-}
-
-// The same, where there is more to do: the driver is not resolved, scopes are to be closed first,
-// or there is no record at hand.
-[[gnu::noinline]] void Scope::EnterSlowly(Incarnation ours, bool always_pushes, Location where,
-                                          CUresult code, CUcontext caller) noexcept {
+// Where `caller` is current, or `code` says why that is not known: the driver is not resolved, or
+// refused; scopes are to be closed first; or there is no record at hand.
+void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) noexcept {
   bool is_known = code == CUDA_SUCCESS;
   if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS && nesting::CloseEnded()) is_known = false;
-  if (code != CUDA_SUCCESS) return SetFailed(ours, always_pushes, where, code);
-  Record* const record = Begin(ours, always_pushes, where);
+  if (code != CUDA_SUCCESS) return SetFailed(code);
+  if (nesting::EndedOnTop() != records::kNowhere) {
+    is_known = false;
+    nesting::CloseEnded();
+  }
+  Record* const record = Begin(id);
   if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));
+}
+
+// After a push that gave `code`: the driver refused, or has come back here and left a scope open.
+void Scope::EnterAnew(unsigned long long id, CUresult code) noexcept {
+  if (code != CUDA_SUCCESS) return SetFailed(code);
+  CUcontext caller = nullptr;
+  static_cast<void>(Pop(&caller));
+  code = GetCurrent(&caller);
+  EnterSlowly(id, caller, code);
 }
 
 // The scope's record, if this is its thread; the scope is inside.
 Record* Scope::Own() const noexcept { return records::Find(slot_, serial_); }
 
 CUresult Scope::ResultNow() const noexcept {
+  if (result_ != CUDA_SUCCESS || serial_ == 0) return JustEntered();
   const Record* const record = calls_ == &kCalls ? Own() : nullptr;
   if (record == nullptr || record->state == State::kLive) return result_;
   if (record->state == State::kGone) return record->result;
@@ -100,16 +85,6 @@ CUresult Scope::ResultNow() const noexcept {
   const bool host_has_ended = record->state == State::kOut && record->extra < records::Depth() &&
                               records::At(record->extra).state == State::kEnded;
   return host_has_ended ? kEndsLater : result_;
-}
-
-// On top, and pushed.
-CUresult Scope::LeavePushed(ThisThread* here) noexcept {
-  CUcontext top = nullptr;
-  const CUresult code = Pop(&top);
-  const bool is_clean = code == CUDA_SUCCESS && top == context_ && IsCurrent(caller_);
-  if (Rarely(!is_clean)) return LeaveDisturbed(code, code == CUDA_SUCCESS ? top : nullptr);
-  Leave(here);
-  return CUDA_SUCCESS;
 }
 
 // What the fast paths do not do: scopes that are out, that end out of turn, on another thread or in
@@ -130,7 +105,7 @@ CUresult Scope::LeavePushed(ThisThread* here) noexcept {
       here->records[slot_].state == State::kLive && !ThisThread::HasMail()) {
     const Record& record = here->records[slot_];
     const CUresult code = nesting::CallsOf(record).close(slot_, where());
-    if (here->capture_modes != 0 || here->top == 0) nesting::CloseEnded();
+    nesting::CloseEnded();
     return code;
   }
   nesting::CloseEnded();
@@ -155,15 +130,15 @@ CUresult Scope::LeavePushed(ThisThread* here) noexcept {
   return code;
 }
 
-// On top, on its thread. `code` and `popped` are what asking for the top, or popping it, gave.
+// On top, on its thread. `code` and `popped` are what popping gave, if it was pushed.
 [[gnu::noinline]] CUresult Scope::LeaveDisturbed(CUresult code, CUcontext popped) noexcept {
   serial_ = 0;
-  code = nesting::CloseDisturbed(slot_, code, popped);
+  code = nesting::CloseDisturbed(slot_, code, code == CUDA_SUCCESS ? popped : nullptr);
   nesting::CloseEnded();
   return code;
 }
 
-[[gnu::noinline]] void Scope::CloseEnded() noexcept { static_cast<void>(nesting::CloseEnded()); }
+[[gnu::noinline]] void Scope::CloseEnded() noexcept { nesting::CloseEnded(); }
 
 // Nothing is done to either thread's stack: the one that it belongs to closes it.
 CUresult Scope::EndElsewhere(unsigned long long serial) noexcept {
@@ -221,8 +196,7 @@ CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
   if (is_inside) {
     const Record& record = records::At(slot_);
     context_ = record.ours.context;
-    caller_ = record.caller;
-    is_elided_ = record.kind == Kind::kElided;
+    caller_ = record.Caller();
     file_ = record.file;
     line_ = record.line;
   } else {

@@ -12,7 +12,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 CUcontext Scope::caller() const noexcept {
   const Record* const record = serial_ != 0 && calls_ == &kCalls ? Own() : nullptr;
   if (record != nullptr && record->state == State::kLive) return record->Caller();
-  return is_elided_ ? context_ : caller_;
+  return caller_;
 }
 
 bool Scope::elided() const noexcept {

@@ -35,21 +35,22 @@ constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &Cl
 
 void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept {
   const Incarnation none = Incarnation::Unknown(nullptr);
+  Prepare(nullptr, false, where);
+  callers_mode_ = 0;
   CUresult code = CUDA_ERROR_INVALID_VALUE;
   const bool is_mode =
       mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (!is_mode || TryDriver(&code) == nullptr) return SetFailed(none, false, where, code);
+  if (!is_mode || TryDriver(&code) == nullptr) return SetFailed(code);
   nesting::Bring(Kind::kCaptureMode, kCaptureModeCalls);
   if (Rarely(ThisThread::HasMail())) nesting::CloseEnded();
   ThisThread* const here = Here();
   Record* record = nullptr;
   if (Mostly(here->HasRoom())) {
-    record = &SetInside(here, none, where, Kind::kCaptureMode, false);
-    here->top = 0;
+    record = &SetInside(here, none, nullptr, where, Kind::kCaptureMode, false);
   } else {
-    record = Begin(none, false, where);
+    record = Begin(none.id);
     if (record == nullptr) return;
-    record->SetLive(Kind::kCaptureMode, false);
+    record->SetLive(where.line, Kind::kCaptureMode, false);
     result_ = CUDA_SUCCESS;
   }
   ++here->capture_modes;

@@ -138,11 +138,12 @@ constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &Mend, &IsAllOnTop, n
 void Scope::EnterExactly(const Incarnation* ours, Location where) noexcept {
   const Incarnation entered = ours != nullptr ? *ours : Incarnation::Unknown(nullptr);
   const bool is_null = ours != nullptr && ours->context == nullptr;
-  SetFailed(entered, false, where, is_null ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS);
-  if (is_null || TryDriver(&result_) == nullptr) return;
+  Prepare(entered.context, false, where);
+  CUresult code = is_null ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  if (is_null || TryDriver(&code) == nullptr) return SetFailed(code);
   nesting::Bring(Kind::kExact, kExactCalls);
   nesting::CloseEnded();
-  Record* const record = Begin(entered, false, where);
+  Record* const record = Begin(entered.id);
   if (record == nullptr) return;
   record->kind = Kind::kExact;
   Conclude(nesting::Enter(record, nullptr));

@@ -94,7 +94,8 @@ constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost
 }  // namespace
 
 void Scope::EnterHost(const Scope* guard, Location where) noexcept {
-  SetFailed(Incarnation::Unknown(nullptr), false, where, CUDA_SUCCESS);
+  Prepare(nullptr, false, where);
+  SetOutside();
   nesting::Bring(Kind::kHost, kHostCalls);
   nesting::CloseEnded();
   unsigned wanted = kAny;
@@ -104,7 +105,7 @@ void Scope::EnterHost(const Scope* guard, Location where) noexcept {
     if (record == nullptr) return;
     if (record->state == State::kLive) wanted = guard->slot_;
   }
-  Record* const record = Begin(Incarnation::Unknown(nullptr), false, where);
+  Record* const record = Begin(Incarnation::kUnknownId);
   if (record == nullptr) return;
   record->kind = Kind::kHost;
   record->state = State::kLive;

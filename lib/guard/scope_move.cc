@@ -9,11 +9,7 @@ CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
   // One that could not come back is its thread's still.
   const bool is_elsewhere = thread_ != 0 && thread_ != t_this_thread.kernel_thread;
   if (result_ != CUDA_SUCCESS && is_elsewhere) return CUDA_ERROR_ILLEGAL_STATE;
-  if (to.IsKnown()) {
-    Enter(to.Ref(), always_pushes_, where);
-  } else {
-    Enter(to.context, always_pushes_, where);
-  }
+  Enter(to, always_pushes_, where);
   return JustEntered();
 }
 

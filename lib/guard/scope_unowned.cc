@@ -40,11 +40,7 @@ CUresult CloseUnowned(unsigned slot) {
 CUresult Scope::PushUnowned(CUcontext context) noexcept {
   Scope scope;
   scope.Enter(context, /*always_pushes=*/true, {"(cuguest_push)", 0});
-  if (scope.IsInside()) {
-    Record& record = records::At(scope.slot_);
-    record.owner = Record::Owner::kNobody;
-    records::Refresh();
-  }
+  if (scope.IsInside()) records::At(scope.slot_).owner = Record::Owner::kNobody;
   scope.serial_ = 0;  // nobody's from now on
   return scope.result();
 }

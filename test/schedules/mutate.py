@@ -196,9 +196,11 @@ MUTATIONS = {
     "reads_any_letter": [
         ("    if (letter->thread.load(std::memory_order_relaxed) != here) continue;\n", ""),
     ],
-    # scope.cc: a guard that pushed does not look after its pop.
+    # scope.cc: what is current after the pop of a guard that pushed does not matter.
     "looks_no_more": [
-        (" && top == context_ && IsCurrent(caller_);", " && top == context_;"),
+        ("  code = nesting::CloseDisturbed(",
+         "  if (popped == context_ && records::At(slot_).kind == Kind::kPushed) records::Free(slot_);\n"
+         "  else code = nesting::CloseDisturbed("),
     ],
     # records.cc: of two open records the outer one is treated as the inner one.
     "exchanges_two_records": [
@@ -213,7 +215,7 @@ MUTATIONS = {
     ],
     # nesting.cc: what has ended is not closed when it is on top.
     "leaves_the_ended": [
-        ("    if (ended == records::kNowhere) return has_closed;", "    return has_closed;"),
+        ("    if (ended == records::kNowhere) return;", "    return;"),
     ],
 }
 

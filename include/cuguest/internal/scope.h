@@ -24,7 +24,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 class HandleScope;  // of handle_pool.h
 
-// What the compiler is to lay out in line: an elided guard that nobody disturbs.
+// What the compiler is to lay out first: an elided guard that nobody disturbs.
 CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
 CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
 
@@ -38,6 +38,9 @@ enum class EndIs : unsigned char { kAsked, kImplied };
 // also where a compiler minds the size. Out of line a guard cost as much again as its driver calls
 // (test/benchmark/context_rows.cc).
 class CUGUEST_API Scope {
+  using Kind = Record::Kind;
+  using State = Record::State;
+
  public:
   // What a template of somebody else's instantiates (std::optional<ContextGuard>) may be shared by
   // two embedders, so that a scope that one copy of cuguest entered is ended by another's code:
@@ -55,7 +58,10 @@ class CUGUEST_API Scope {
   enum NotSet : unsigned char { kNotSet };
   CUGUEST_HIDE explicit Scope(NotSet) noexcept {}
   // Inside nothing.
-  CUGUEST_HIDE explicit Scope(bool always_pushes = false) noexcept { SetOutside(always_pushes); }
+  CUGUEST_HIDE explicit Scope(bool always_pushes = false) noexcept {
+    Prepare(nullptr, always_pushes, {nullptr, 0});
+    SetOutside();
+  }
   // `other` is inside nothing then, and keeps what it would enter by.
   CUGUEST_HIDE Scope(Scope&& other) noexcept { Take(&other); }
   Scope& operator=(Scope&&) = delete;
@@ -64,15 +70,9 @@ class CUGUEST_API Scope {
   // What the last entering, moving or reasserting gave; or why a HostScope could not enter it
   // again.
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
-    if (Rarely(result_ != CUDA_SUCCESS)) {
-      asked_ = true;
-    } else if (serial_ != 0) {
-      const ThisThread& here = t_this_thread;
-      const Record& record = here.records[slot_ % ThisThread::kRoom];
-      const bool stands = record.serial == serial_ && record.state == Record::State::kLive;
-      if (Rarely(!stands)) return ResultNow();
-    }
-    return result_;
+    const Record& record = PlaceIn(*Here());
+    const bool stands = record.serial == serial_ && record.state == State::kLive;
+    return Mostly(result_ == CUDA_SUCCESS && stands) ? CUDA_SUCCESS : ResultNow();
   }
   // The same at once after it has entered, when nothing can have happened to it.
   [[nodiscard]] CUGUEST_HIDE CUresult JustEntered() const noexcept {
@@ -87,21 +87,23 @@ class CUGUEST_API Scope {
   [[nodiscard]] bool elided() const noexcept;
   [[nodiscard]] CUGUEST_HIDE Location where() const noexcept { return {file_, line_}; }
 
-  // These need a scope that is inside nothing. Members are set when the driver has been called:
-  // with these stores before its push a guard that switched took 1.5 times a push and a pop on an
-  // H100, and without them 1.4.
+  // These need a scope that is inside nothing. What is known beforehand is set before the driver is
+  // called for the first time: later it would be saved around calls, or wait for them.
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(Incarnation ours, bool always_pushes,
                                                         Location where) noexcept {
+    Prepare(ours.context, always_pushes, where);
     CUcontext caller = nullptr;
     CUresult code = CUDA_ERROR_INVALID_CONTEXT;
     if (Mostly(ours.context != nullptr)) code = GetCurrent(&caller);
-    ThisThread& here = t_this_thread;
-    const bool is_there = code == CUDA_SUCCESS && caller == ours.context && !always_pushes;
-    if (is_there && ours.IsKnown()) code = CheckIncarnation(ours);
-    if (Rarely(!is_there || code != CUDA_SUCCESS || !here.HasRoom())) {
-      return EnterBeside(ours, always_pushes, where, code, caller);
+    const bool pushes = Rarely(always_pushes || caller != ours.context);
+    if (code == CUDA_SUCCESS && ours.IsKnown()) code = CheckIncarnation(ours);
+    ThisThread* const here = Here();
+    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterSlowly(ours.id, caller, code);
+    if (pushes) {
+      code = Push(ours.context);
+      if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterAnew(ours.id, code);
     }
-    SetInside(&here, ours, where, Record::Kind::kElided, false);
+    SetInside(here, ours, caller, where, pushes ? Kind::kPushed : Kind::kElided, always_pushes);
   }
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(CUcontext context, bool always_pushes,
                                                         Location where) noexcept {
@@ -114,11 +116,12 @@ class CUGUEST_API Scope {
   }
   // What was found current just now. Calls the driver for nothing. Needs current.IsSeen().
   CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
-    ThisThread& here = t_this_thread;
-    if (Rarely(!here.HasRoom())) {
-      return EnterSlowly(current.Seen(), false, where, CUDA_SUCCESS, current.Seen().context);
+    Prepare(current.Seen().context, false, where);
+    ThisThread* const here = Here();
+    if (Rarely(!here->HasRoom())) {
+      return EnterSlowly(current.Seen().id, current.Seen().context, CUDA_SUCCESS);
     }
-    SetInside(&here, current.Seen(), where, Record::Kind::kElided, false);
+    SetInside(here, current.Seen(), current.Seen().context, where, Kind::kElided, false);
   }
   // The whole stack is remembered, and `ours` is pushed on it; or (nullptr) it is taken off.
   void EnterExactly(const Incarnation* ours, Location where) noexcept;
@@ -138,42 +141,45 @@ class CUGUEST_API Scope {
   static CUresult PopUnowned() noexcept;
 
   [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(EndIs end) noexcept {
-    ThisThread& here = t_this_thread;
-    if (Rarely(!IsOnTop(here))) return LeaveSpecially(end);
-    if (Rarely(!is_elided_)) return LeavePushed(&here);
-    CUcontext top;
-    const CUresult code = GetCurrent(&top);
-    if (Rarely(code != CUDA_SUCCESS || top != context_)) return LeaveDisturbed(code, nullptr);
-    Leave(&here);
+    ThisThread* const here = Here();
+    if (Rarely(!IsOnTop(*here))) return LeaveSpecially(end);
+    if (Rarely(PlaceIn(*here).kind != Kind::kElided)) {
+      CUcontext popped = nullptr;
+      const CUresult code = Pop(&popped);
+      if (Rarely(code != CUDA_SUCCESS || popped != context_)) return LeaveDisturbed(code, popped);
+    }
+    if (Rarely(!IsCurrent(caller_))) return LeaveDisturbed(CUDA_SUCCESS, context_);
+    Leave(here);
     return CUDA_SUCCESS;
   }
   // The same of one that was entered by a ContextRef and whose context was just found current and
   // alive, where nothing was called since that could change the stack. No driver call. Does nothing
   // if it pushed: what lies below is not known before it pops.
   CUGUEST_HIDE void LeaveSeen() noexcept {
-    ThisThread& here = t_this_thread;
-    if (is_elided_ && IsOnTop(here)) Leave(&here);
+    ThisThread* const here = Here();
+    if (IsOnTop(*here) && PlaceIn(*here).kind == Kind::kElided) Leave(here);
   }
 
  private:
-  using Kind = Record::Kind;
-  using State = Record::State;
-
   static const Calls kCalls;
 
+  // Its record, if that has its serial; another one if it is deeper, or of another thread.
+  [[nodiscard]] CUGUEST_HIDE const Record& PlaceIn(const ThisThread& here) const noexcept {
+    return here.records[slot_ % ThisThread::kRoom];
+  }
   // Whether the record is the last one of this thread, and as this scope entered.
   [[nodiscard]] CUGUEST_HIDE bool IsOnTop(const ThisThread& here) const noexcept {
-    return here.top == serial_ && serial_ != 0 && calls_ == &kCalls;
+    const Record& record = PlaceIn(here);
+    return record.serial == serial_ && here.depth == slot_ + 1 && record.IsAsEntered() &&
+           calls_ == &kCalls;
   }
   // Closes the record, which is on top and of which nothing is left to restore.
   CUGUEST_HIDE void Leave(ThisThread* here) noexcept {
     serial_ = 0;
-    here->top = 0;
     here->depth = slot_;
     if (slot_ == 0) return;
     const Record& below = here->records[slot_ - 1];
-    if (Rarely(!below.IsAsEntered() || ThisThread::HasMail())) return CloseEnded();
-    here->top = below.serial;
+    if (Rarely(!below.IsAsEntered() || ThisThread::HasMail())) CloseEnded();
   }
 
   CUGUEST_HIDE static bool IsCurrent(CUcontext context) noexcept {
@@ -181,47 +187,40 @@ class CUGUEST_API Scope {
     return GetCurrent(&current) == CUDA_SUCCESS && current == context;
   }
 
-  CUGUEST_HIDE void SetOutside(bool always_pushes) noexcept {
-    context_ = nullptr;
-    caller_ = nullptr;
-    file_ = nullptr;
+  // What is known before it enters.
+  CUGUEST_HIDE void Prepare(CUcontext context, bool always_pushes, Location where) noexcept {
+    context_ = context;
+    file_ = where.file;
     calls_ = &kCalls;
+    line_ = where.line;
+    result_ = CUDA_SUCCESS;
+    always_pushes_ = always_pushes;
+    asked_ = false;
+  }
+  CUGUEST_HIDE void SetOutside() noexcept {
+    caller_ = nullptr;
     serial_ = 0;
     slot_ = 0;
     thread_ = 0;
-    line_ = 0;
-    result_ = CUDA_SUCCESS;
-    SetFlags(always_pushes, false);
   }
-  CUGUEST_HIDE void SetFlags(bool always_pushes, bool is_elided) noexcept {
-    const unsigned all = static_cast<unsigned>(always_pushes) | static_cast<unsigned>(is_elided)
-                                                                    << 8;
-    __builtin_memcpy(&always_pushes_, &all, sizeof(all));
-  }
-  // A new record, which needs HasRoom(). Of what was pushed, the caller is still to be set. As few
-  // stores as can be: a guard that is elided consists of them and of two queries.
-  CUGUEST_HIDE Record& SetInside(ThisThread* here, Incarnation ours, Location where, Kind kind,
-                                 bool always_pushes) noexcept {
+  // A new record, which needs HasRoom(), of a scope that was prepared for the same. As few stores
+  // as can be: a guard that is elided consists of them and of two queries.
+  CUGUEST_HIDE Record& SetInside(ThisThread* here, Incarnation ours, CUcontext caller,
+                                 Location where, Kind kind, bool always_pushes) noexcept {
     const unsigned slot = here->depth;
     Record& record = here->records[slot];
     const unsigned long long serial = record.serial + 1;
-    here->top = serial;
     here->depth = slot + 1;
     record.serial = serial;
     record.ours.context = ours.context;
     record.ours.id = ours.id;
+    record.caller = caller;
     record.file = where.file;
-    record.line = where.line;
-    record.SetLive(kind, always_pushes);
-    context_ = ours.context;
-    file_ = where.file;
-    calls_ = &kCalls;
+    record.SetLive(where.line, kind, always_pushes);
+    caller_ = caller;
     serial_ = serial;
     slot_ = slot;
     thread_ = here->kernel_thread;
-    line_ = where.line;
-    result_ = CUDA_SUCCESS;
-    SetFlags(always_pushes, kind == Kind::kElided);
     return record;
   }
   CUGUEST_HIDE void Take(Scope* other) noexcept {
@@ -234,25 +233,22 @@ class CUGUEST_API Scope {
     thread_ = other->thread_;
     line_ = other->line_;
     result_ = other->result_;
-    SetFlags(other->always_pushes_, other->is_elided_);
+    always_pushes_ = other->always_pushes_;
     asked_ = other->asked_;
-    other->SetOutside(always_pushes_);
+    other->Prepare(nullptr, always_pushes_, {nullptr, 0});
+    other->SetOutside();
   }
 
-  // These take values: an object in memory, written by halves and read as a whole, takes longer
-  // than the rest of a guard.
-  void EnterBeside(Incarnation ours, bool always_pushes, Location where, CUresult code,
-                   CUcontext caller) noexcept;
-  void EnterSlowly(Incarnation ours, bool always_pushes, Location where, CUresult code,
-                   CUcontext caller) noexcept;
-  CUresult LeavePushed(ThisThread* here) noexcept;
+  // These need Prepare().
+  [[gnu::cold]] void EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) noexcept;
+  [[gnu::cold]] void EnterAnew(unsigned long long id, CUresult code) noexcept;
   CUresult LeaveSpecially(EndIs end) noexcept;
-  CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
+  [[gnu::cold]] CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
   static void CloseEnded() noexcept;
-  [[nodiscard]] CUresult ResultNow() const noexcept;
+  [[nodiscard, gnu::cold]] CUresult ResultNow() const noexcept;
 
-  void SetFailed(Incarnation ours, bool always_pushes, Location where, CUresult code) noexcept;
-  Record* Begin(const Incarnation& ours, bool always_pushes, Location where) noexcept;
+  void SetFailed(CUresult code) noexcept;
+  Record* Begin(unsigned long long id) noexcept;
   void Conclude(CUresult code) noexcept;
   Record* Own() const noexcept;
   Record* OwnOnTop(CUresult* why_not) noexcept;
@@ -261,7 +257,7 @@ class CUGUEST_API Scope {
   CUresult MoveInside(const Incarnation& to, Location where) noexcept;
 
   CUcontext context_;
-  CUcontext caller_;  // when it entered; not set if it was elided then
+  CUcontext caller_;  // when it entered
   const char* file_;
   const Calls* calls_;         // of the copy that entered
   unsigned long long serial_;  // of its record; 0: inside nothing
@@ -269,9 +265,7 @@ class CUGUEST_API Scope {
   int thread_;                 // the kernel's number of its thread
   int line_;
   CUresult result_;
-  // These four are the word of SetFlags().
   bool always_pushes_;
-  bool is_elided_;      // when it entered
   mutable bool asked_;  // result_ is a failure, and somebody knows
   unsigned char callers_mode_;
 };

@@ -55,9 +55,11 @@ struct Record {
   };
 
   // Both of these take one load or store, where members would take one each.
-  CUGUEST_HIDE void SetLive(Kind now, bool pushes_always) noexcept {
-    const unsigned all = static_cast<unsigned>(now) | static_cast<unsigned>(pushes_always) << 16;
-    __builtin_memcpy(&kind, &all, sizeof(all));
+  CUGUEST_HIDE void SetLive(int at_line, Kind now, bool pushes_always) noexcept {
+    const unsigned long long all = static_cast<unsigned>(at_line) |
+                                   static_cast<unsigned long long>(now) << 32 |
+                                   static_cast<unsigned long long>(pushes_always) << 48;
+    __builtin_memcpy(&line, &all, sizeof(all));
   }
   // Whether it is live and kElided or kPushed, and its scope knows all that it says.
   [[nodiscard]] CUGUEST_HIDE bool IsAsEntered() const noexcept {
@@ -75,8 +77,8 @@ struct Record {
   CUcontext caller;           // not set of kElided
   const char* file;
   Incarnation* entries;  // kExact: what was on the stack, bottom first; from std::malloc
+  // These five are the word of SetLive().
   int line;
-  // These four are the word of SetLive().
   Kind kind;
   State state;  // kLive is 0
   bool always_pushes;
@@ -120,9 +122,6 @@ struct ThisThread {
     return __atomic_load_n(&g_ended_elsewhere, __ATOMIC_RELAXED) != 0;
   }
 
-  // The serial of the last record if that is in `records` and IsAsEntered(), so that the end of its
-  // scope need look no further; or 0.
-  unsigned long long top;
   unsigned depth;          // records that are in use, kFree ones among them
   unsigned room;           // of `deep` and what is below it
   unsigned capture_modes;  // of them kCaptureMode
@@ -136,9 +135,17 @@ struct ThisThread {
 };
 #ifdef CUGUEST_SCHEDULED_THREADS
 extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
+CUGUEST_HIDE inline ThisThread* Here() noexcept { return &static_cast<ThisThread&>(t_this_thread); }
 #else
 // `__thread`: an `extern thread_local` costs a call of a wrapper besides.
 CUGUEST_API extern __thread ThisThread t_this_thread;
+// The same for code that uses several of them: in a library their address costs a call, which the
+// compiler would make at each use.
+CUGUEST_HIDE inline ThisThread* Here() noexcept {
+  ThisThread* here = &t_this_thread;
+  __asm__("" : "+r"(here));
+  return here;
+}
 #endif
 
 // Never used again for another thread. Not for the fast paths.
