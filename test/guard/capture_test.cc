@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(guards_of_modes_end_out_of_turn) {
   const OwnContext context;
   for (const bool is_asked : {false, true}) {
     std::optional<CaptureModeGuard> outer;
-    outer.emplace(kThreadLocal, __FILE__, 4711);
+    outer.emplace(kThreadLocal, cuguest::Location{__FILE__, 4711});
     const ContextGuard between(context.get());
     CaptureModeGuard inner(kRelaxed);
     if (is_asked) BOOST_TEST(outer->Leave() == CUDA_ERROR_NOT_READY);

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_leaves_both_stacks_alone) {
             std::optional<Guard> guard;
             const auto enter = [&] {
               SetStack(own);
-              guard.emplace(b.get(), __FILE__, 4711);
+              guard.emplace(b.get(), cuguest::Location{__FILE__, 4711});
               BOOST_TEST(guard->ok());
             };
             if (own_thread_has_ended) {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(leaked_guard_keeps_those_below_open) {
     ContextGuard* leaked = nullptr;
     {
       ContextGuard asked(b.get());
-      ContextGuard implied(b.get(), GuardMode::kAlwaysPush, __FILE__, 4711);
+      ContextGuard implied(b.get(), GuardMode::kAlwaysPush, cuguest::Location{__FILE__, 4711});
       leaked = new ContextGuard(c.get());
       BOOST_TEST(asked.Leave() == CUDA_ERROR_NOT_READY);
       BOOST_TEST(asked.Leave() == CUDA_SUCCESS);

@@ -252,7 +252,8 @@ BOOST_AUTO_TEST_CASE(moved_on_another_thread) {
     ContextScope outer;
     BOOST_TEST(outer.Enter(a.get()) == CUDA_SUCCESS);
     auto scope = std::make_unique<ContextScope>();
-    BOOST_TEST(scope->Enter(b.get(), GuardMode::kElide, __FILE__, 4711) == CUDA_SUCCESS);
+    BOOST_TEST(scope->Enter(b.get(), GuardMode::kElide, cuguest::Location{__FILE__, 4711}) ==
+               CUDA_SUCCESS);
     std::thread([&] {
       auto other = std::make_unique<ContextScope>(std::move(*scope));
       BOOST_TEST(scope->get() == nullptr);

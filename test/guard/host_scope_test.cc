@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_its_guards_stay_out) {
     SetStack({a.get()});
     {
       ContextGuard guard(b.get());
-      auto host = std::make_unique<HostScope>(guard, __FILE__, 4711);
+      auto host = std::make_unique<HostScope>(guard, cuguest::Location{__FILE__, 4711});
       std::thread([&] {
         SetStack({a.get()});
         if (is_asked) BOOST_TEST(host->Leave() == CUDA_ERROR_NOT_READY);
@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(ended_before_the_hosts_guard) {
     {
       ContextGuard guard(b.get());
       std::optional<HostScope> host;
-      host.emplace(guard, __FILE__, 4711);
+      host.emplace(guard, cuguest::Location{__FILE__, 4711});
       ContextGuard hosts(c.get());
       BOOST_TEST(guard.ok());
       if (is_asked) BOOST_TEST(host->Leave() == CUDA_ERROR_NOT_READY);

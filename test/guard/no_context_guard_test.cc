@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(own_thread_closes_it) {
   const OwnContext a;
   const OwnContext c;
   SetStack({a.get()});
-  auto none = std::make_unique<NoContextGuard>(__FILE__, 4711);
+  auto none = std::make_unique<NoContextGuard>(cuguest::Location{__FILE__, 4711});
   std::thread([&] {
     SetStack({c.get()});
     BOOST_TEST(none->Leave() == CUDA_ERROR_NOT_READY);

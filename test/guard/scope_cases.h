@@ -102,8 +102,8 @@ class CppScope final : public Scope {
   }
   CUresult MoveTo(CUcontext context, cuguest::Location where) override {
     if constexpr (std::is_same_v<Object, cuguest::ContextGuard>) {
-      if (!moves_by_ref_) return object_->MoveTo(context, where.file, where.line);
-      return object_->MoveTo(cuguest::ContextRef::Borrow(context), where.file, where.line);
+      if (!moves_by_ref_) return object_->MoveTo(context, where);
+      return object_->MoveTo(cuguest::ContextRef::Borrow(context), where);
     }
     return Scope::MoveTo(context, where);
   }
@@ -145,10 +145,9 @@ class CScope final : public Scope {
   CUresult MoveTo(CUcontext context, cuguest::Location where) override {
     if constexpr (std::is_same_v<Storage, cuguest_guard>) {
       cuguest_ref ref = CUGUEST_REF_INIT;
-      const int code = !moves_by_ref_
-                           ? cuguest_guard_move_to(&storage_, context, where.file, where.line)
+      const int code = !moves_by_ref_ ? cuguest_guard_move_to(&storage_, context, where)
                        : cuguest_ref_borrow(&ref, context) == 0
-                           ? cuguest_guard_move_to_ref(&storage_, &ref, where.file, where.line)
+                           ? cuguest_guard_move_to_ref(&storage_, &ref, where)
                            : static_cast<int>(CUDA_ERROR_INVALID_CONTEXT);
       return static_cast<CUresult>(code);
     }
@@ -184,22 +183,23 @@ inline std::unique_ptr<Scope> MakeCpp(Kind kind) {
   switch (kind) {
     case Kind::kElide:
       return std::make_unique<Guards>([](void* at, CUcontext context, Location where) {
-        return new (at) cuguest::ContextGuard(context, where);
+        return new (at) cuguest::ContextGuard(context, GuardMode::kElide, where);
       });
     case Kind::kAlwaysPush:
       return std::make_unique<Guards>([](void* at, CUcontext context, Location where) {
-        return new (at) cuguest::ContextGuard(context, where, GuardMode::kAlwaysPush);
+        return new (at) cuguest::ContextGuard(context, GuardMode::kAlwaysPush, where);
       });
     case Kind::kByRef:
       return std::make_unique<Guards>(
           [](void* at, CUcontext context, Location where) {
-            return new (at) cuguest::ContextGuard(ContextRef::Borrow(context), where);
+            return new (at)
+                cuguest::ContextGuard(ContextRef::Borrow(context), GuardMode::kElide, where);
           },
           true);
     case Kind::kScope:
       return std::make_unique<Scopes>([](void* at, CUcontext context, Location where) {
         auto* const scope = new (at) cuguest::ContextScope;
-        static_cast<void>(scope->Enter(context, GuardMode::kElide, where.file, where.line));
+        static_cast<void>(scope->Enter(context, GuardMode::kElide, where));
         return scope;
       });
     case Kind::kExact:
@@ -215,12 +215,11 @@ inline std::unique_ptr<Scope> MakeCpp(Kind kind) {
         return new (at) cuguest::ThreadResidency(ContextRef::Borrow(context), where);
       });
     case Kind::kHost:
-      return std::make_unique<Hosts>([](void* at, CUcontext, Location where) {
-        return new (at) cuguest::HostScope(where.file, where.line);
-      });
+      return std::make_unique<Hosts>(
+          [](void* at, CUcontext, Location where) { return new (at) cuguest::HostScope(where); });
     case Kind::kCapture:
       return std::make_unique<Captures>([](void* at, CUcontext mode, Location where) {
-        return new (at) cuguest::CaptureModeGuard(Scope::ModeOf(mode), where.file, where.line);
+        return new (at) cuguest::CaptureModeGuard(Scope::ModeOf(mode), where);
       });
   }
   return nullptr;
@@ -233,13 +232,13 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
     case Kind::kElide:
       return std::make_unique<Guards>(
           [](cuguest_guard* guard, CUcontext context, Location where) {
-            return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, where.file, where.line);
+            return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, where);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup);
     case Kind::kAlwaysPush:
       return std::make_unique<Guards>(
           [](cuguest_guard* guard, CUcontext context, Location where) {
-            return cuguest_guard_enter(guard, context, CUGUEST_ALWAYS_PUSH, where.file, where.line);
+            return cuguest_guard_enter(guard, context, CUGUEST_ALWAYS_PUSH, where);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup);
     case Kind::kByRef:
@@ -248,13 +247,13 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
             cuguest_ref ref = CUGUEST_REF_INIT;
             const int code = cuguest_ref_borrow(&ref, context);
             if (code != 0) return code;
-            return cuguest_guard_enter_ref(guard, &ref, CUGUEST_ELIDE, where.file, where.line);
+            return cuguest_guard_enter_ref(guard, &ref, CUGUEST_ELIDE, where);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup, true);
     case Kind::kNone:
       return std::make_unique<CScope<cuguest_no_context_guard>>(
           [](cuguest_no_context_guard* guard, CUcontext, Location where) {
-            return cuguest_no_context_guard_enter(guard, where.file, where.line);
+            return cuguest_no_context_guard_enter(guard, where);
           },
           &cuguest_no_context_guard_leave, &cuguest_no_context_guard_cleanup);
     case Kind::kResidency:
@@ -263,19 +262,19 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
             cuguest_ref ref = CUGUEST_REF_INIT;
             const int code = cuguest_ref_borrow(&ref, context);
             if (code != 0) return code;
-            return cuguest_residency_enter(residency, &ref, where.file, where.line);
+            return cuguest_residency_enter(residency, &ref, where);
           },
           &cuguest_residency_leave, &cuguest_residency_cleanup);
     case Kind::kHost:
       return std::make_unique<CScope<cuguest_host_scope>>(
           [](cuguest_host_scope* scope, CUcontext, Location where) {
-            return cuguest_host_scope_enter(scope, where.file, where.line);
+            return cuguest_host_scope_enter(scope, where);
           },
           &cuguest_host_scope_leave, &cuguest_host_scope_cleanup);
     case Kind::kCapture:
       return std::make_unique<CScope<cuguest_capture_guard>>(
           [](cuguest_capture_guard* guard, CUcontext mode, Location where) {
-            return cuguest_capture_guard_enter(guard, Scope::ModeOf(mode), where.file, where.line);
+            return cuguest_capture_guard_enter(guard, Scope::ModeOf(mode), where);
           },
           &cuguest_capture_guard_leave, &cuguest_capture_guard_cleanup);
     case Kind::kScope:
