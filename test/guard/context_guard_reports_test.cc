@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
   BOOST_TEST(given.line == __LINE__ - 3);
   const auto by_ref = incident_of(
       [&]() -> Owned {
-        return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()),
-                                              cuguest::Location::Here());
+        return std::make_unique<ContextGuard>(
+            ContextRef::Borrow(b.get()), cuguest::GuardMode::kElide, cuguest::Location::Here());
       },
       owner_does);
   BOOST_TEST(by_ref.line == __LINE__ - 3);

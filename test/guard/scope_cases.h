@@ -145,9 +145,10 @@ class CScope final : public Scope {
   CUresult MoveTo(CUcontext context, cuguest::Location where) override {
     if constexpr (std::is_same_v<Storage, cuguest_guard>) {
       cuguest_ref ref = CUGUEST_REF_INIT;
-      const int code = !moves_by_ref_ ? cuguest_guard_move_to(&storage_, context, where)
+      const int code = !moves_by_ref_
+                           ? cuguest_guard_move_to(&storage_, context, where.file, where.line)
                        : cuguest_ref_borrow(&ref, context) == 0
-                           ? cuguest_guard_move_to_ref(&storage_, &ref, where)
+                           ? cuguest_guard_move_to_ref(&storage_, &ref, where.file, where.line)
                            : static_cast<int>(CUDA_ERROR_INVALID_CONTEXT);
       return static_cast<CUresult>(code);
     }
@@ -232,13 +233,13 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
     case Kind::kElide:
       return std::make_unique<Guards>(
           [](cuguest_guard* guard, CUcontext context, Location where) {
-            return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, where);
+            return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, where.file, where.line);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup);
     case Kind::kAlwaysPush:
       return std::make_unique<Guards>(
           [](cuguest_guard* guard, CUcontext context, Location where) {
-            return cuguest_guard_enter(guard, context, CUGUEST_ALWAYS_PUSH, where);
+            return cuguest_guard_enter(guard, context, CUGUEST_ALWAYS_PUSH, where.file, where.line);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup);
     case Kind::kByRef:
@@ -247,13 +248,13 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
             cuguest_ref ref = CUGUEST_REF_INIT;
             const int code = cuguest_ref_borrow(&ref, context);
             if (code != 0) return code;
-            return cuguest_guard_enter_ref(guard, &ref, CUGUEST_ELIDE, where);
+            return cuguest_guard_enter_ref(guard, &ref, CUGUEST_ELIDE, where.file, where.line);
           },
           &cuguest_guard_leave, &cuguest_guard_cleanup, true);
     case Kind::kNone:
       return std::make_unique<CScope<cuguest_no_context_guard>>(
           [](cuguest_no_context_guard* guard, CUcontext, Location where) {
-            return cuguest_no_context_guard_enter(guard, where);
+            return cuguest_no_context_guard_enter(guard, where.file, where.line);
           },
           &cuguest_no_context_guard_leave, &cuguest_no_context_guard_cleanup);
     case Kind::kResidency:
@@ -262,19 +263,19 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
             cuguest_ref ref = CUGUEST_REF_INIT;
             const int code = cuguest_ref_borrow(&ref, context);
             if (code != 0) return code;
-            return cuguest_residency_enter(residency, &ref, where);
+            return cuguest_residency_enter(residency, &ref, where.file, where.line);
           },
           &cuguest_residency_leave, &cuguest_residency_cleanup);
     case Kind::kHost:
       return std::make_unique<CScope<cuguest_host_scope>>(
           [](cuguest_host_scope* scope, CUcontext, Location where) {
-            return cuguest_host_scope_enter(scope, where);
+            return cuguest_host_scope_enter(scope, where.file, where.line);
           },
           &cuguest_host_scope_leave, &cuguest_host_scope_cleanup);
     case Kind::kCapture:
       return std::make_unique<CScope<cuguest_capture_guard>>(
           [](cuguest_capture_guard* guard, CUcontext mode, Location where) {
-            return cuguest_capture_guard_enter(guard, Scope::ModeOf(mode), where);
+            return cuguest_capture_guard_enter(guard, Scope::ModeOf(mode), where.file, where.line);
           },
           &cuguest_capture_guard_leave, &cuguest_capture_guard_cleanup);
     case Kind::kScope:
