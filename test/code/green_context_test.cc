@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_variable_is_the_primarys_and_outlives_the_green_context) 
   const auto in_primary = module.GetGlobal<unsigned>(part.primary(), "launch_mark").value();
   BOOST_TEST(in_green.get() == in_primary.get());
   BOOST_TEST((in_green.context() == part.primary()));
-  part.Release();
+  part.Destroy();
   const std::vector<unsigned> value = {7};
   SUCCEEDS(Copy(in_green, value));
 }
