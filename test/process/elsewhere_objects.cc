@@ -94,7 +94,7 @@ absl::StatusOr<cuguest::Module> LoadModule() {
 struct GuardAndHost {
   explicit GuardAndHost(const World& w) : guard(w.home), host(guard) {}
   [[nodiscard]] bool ok() const { return guard.ok() && host.ok(); }
-  CUresult Restore() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : host.result(); }
+  CUresult Leave() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : host.result(); }
 
   ContextGuard guard;
   cuguest::HostScope host;
@@ -103,7 +103,7 @@ struct GuardAndHost {
 struct Residency {
   explicit Residency(const World& w) : home(w.home) {}
   [[nodiscard]] bool ok() const { return home.ok(); }
-  CUresult Restore() { return home.Leave(); }
+  CUresult Leave() { return home.Leave(); }
 
   cuguest::ThreadResidency home;
 };
@@ -112,7 +112,7 @@ struct Residency {
 struct Scope {
   explicit Scope(const World& w) : entered(scope.Enter(w.home)) {}
   [[nodiscard]] bool ok() const { return entered == CUDA_SUCCESS; }
-  CUresult Restore() { return scope.Leave(); }
+  CUresult Leave() { return scope.Leave(); }
 
   cuguest::ContextScope scope;
   CUresult entered;
@@ -126,7 +126,7 @@ struct Storage {
   Storage& operator=(const Storage&) = delete;
   ~Storage() { static_cast<void>(kEnd(&storage)); }
   [[nodiscard]] bool ok() const { return begun == CUDA_SUCCESS; }
-  int Restore() { return kEnd(&storage); }
+  int Leave() { return kEnd(&storage); }
 
   T storage = {};
   int begun;
@@ -143,7 +143,7 @@ struct GuardAndHostOfC {
         }),
         host([](cuguest_host_scope* of) { return cuguest_host_scope_enter(of, CUGUEST_HERE); }) {}
   [[nodiscard]] bool ok() const { return guard.ok() && host.ok(); }
-  int Restore() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : CUDA_SUCCESS; }
+  int Leave() { return host.Leave() == CUDA_SUCCESS ? guard.Leave() : CUDA_SUCCESS; }
 
   Storage<cuguest_guard, &cuguest_guard_leave> guard;
   Storage<cuguest_host_scope, &cuguest_host_scope_leave> host;
@@ -161,7 +161,7 @@ struct Borrowed {
     handles.ForgetAll();
   }
   [[nodiscard]] bool ok() const { return scope->ok(); }
-  absl::Status Restore() { return scope->Leave(); }
+  absl::Status Leave() { return scope->Leave(); }
 
   Handles handles;
   std::optional<Scope> scope;
@@ -174,7 +174,7 @@ struct Pool {
   Pool& operator=(const Pool&) = delete;
   ~Pool() { handles.ForgetAll(); }
   [[nodiscard]] bool ok() const { return prepared.ok(); }
-  bool Restore() { return handles.Forget(ContextRef::Borrow(nullptr)); }
+  bool Leave() { return handles.Forget(ContextRef::Borrow(nullptr)); }
 
   cuguest::runtime::CublasHandles handles;
   absl::Status prepared;
@@ -183,14 +183,14 @@ struct Pool {
 struct OfDevice {
   explicit OfDevice(Device device) : guard(std::in_place, device, cuguest::IfInactive::kCreate) {}
   [[nodiscard]] bool ok() const { return guard->ok(); }
-  void Restore() { guard.reset(); }
+  void Leave() { guard.reset(); }
 
   std::optional<cuguest::runtime::DeviceGuard> guard;
 };
 
 struct LastError {
   [[nodiscard]] static bool ok() { return true; }
-  void Restore() { scope.reset(); }
+  void Leave() { scope.reset(); }
 
   std::optional<cuguest::runtime::LastErrorScope> scope{std::in_place};
 };

@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_and_its_green_ones_are_one, *NeedsGreenCo
   }
   // The driver keeps it, and destroys it with the primary context.
   SetStack({green.get()});
-  green.Release();
+  green.Destroy();
   IS(Said(events[0].Release()), CONTEXT_IS_DESTROYED);
   OK(Said(events[1].Synchronize()));
   SetStack({});

@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(they_go_with_it) {
   Stream stream = MakeStream(green.ref());
   const StreamRef stream_0 = StreamRef::Borrow(nullptr, green.ref());
   SetStack({green.get()});
-  green.Release();
+  green.Destroy();
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
   IS(Said(stream.Release()), CONTEXT_IS_DESTROYED);
