@@ -21,7 +21,9 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::GuardMode;
 using cuguest::IncidentKind;
+using cuguest::Location;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -64,16 +66,15 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
   const auto owner_does = [] {};
   const auto given = incident_of(
       [&]() -> Owned {
-        return std::make_unique<ContextGuard>(b.get(), cuguest::GuardMode::kElide,
-                                              cuguest::Location::Here());
+        return std::make_unique<ContextGuard>(b.get(), GuardMode::kElide, Location::Here());
       },
       owner_does);
   BOOST_TEST(std::string(given.file) == __FILE__);
   BOOST_TEST(given.line == __LINE__ - 3);
+  const ContextRef ref = ContextRef::Borrow(b.get());
   const auto by_ref = incident_of(
       [&]() -> Owned {
-        return std::make_unique<ContextGuard>(
-            ContextRef::Borrow(b.get()), cuguest::GuardMode::kElide, cuguest::Location::Here());
+        return std::make_unique<ContextGuard>(ref, GuardMode::kElide, Location::Here());
       },
       owner_does);
   BOOST_TEST(by_ref.line == __LINE__ - 3);
@@ -82,18 +83,14 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
   BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));
   BOOST_TEST(forgotten.line == 0);
   std::optional<ContextGuard> optional;
-  const auto emplaced = incident_of(
-      [&] {
-        return &optional.emplace(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
-      },
-      [&] { optional.reset(); });
+  const auto emplaced =
+      incident_of([&] { return &optional.emplace(b.get(), GuardMode::kElide, Location::Here()); },
+                  [&] { optional.reset(); });
   BOOST_TEST(emplaced.line == __LINE__ - 2);
   std::list<ContextGuard> list;
-  const auto in_a_list = incident_of(
-      [&] {
-        return &list.emplace_back(b.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
-      },
-      [&] { list.pop_back(); });
+  const auto in_a_list =
+      incident_of([&] { return &list.emplace_back(b.get(), GuardMode::kElide, Location::Here()); },
+                  [&] { list.pop_back(); });
   BOOST_TEST(in_a_list.line == __LINE__ - 2);
   const auto moved = incident_of(
       [&] {

@@ -240,37 +240,6 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_keeps_its_kinds_of_memory) {
   OK(RAW(cuMemFreeAsync)(pooled, guest.stream));
 }
 
-// Where a green context is current, which must be of the function's.
-BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {
-  Green green;
-  ContextGuest guest;
-  const KernelParams of_primary(LoadIn(green.primary), &guest.memory);
-  const KernelParams of_own(LoadIn(guest.context.get()), &guest.memory);
-  const auto add = [&](const KernelParams& kernel, CUcontext current) {
-    SetStack({current});
-    return RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel.node);
-  };
-  const auto change = [&](const KernelParams& kernel, CUcontext current) {
-    SetStack({current});
-    return RAW(cuGraphExecKernelNodeSetParams)(guest.executable, guest.node, &kernel.node);
-  };
-  OK(add(of_primary, guest.context.get()));
-  BOOST_TEST(ContextOfKernel(guest.node) == green.primary);
-  SetStack({green.context});
-  OK(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_primary.node));
-  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
-  IS(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_own.node), INVALID_VALUE);
-  OK(RAW(cuGraphDestroyNode)(guest.node));
-
-  IS(add(of_own, green.context), INVALID_VALUE);
-  OK(add(of_primary, green.context));
-  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
-  guest.Instantiate();
-  OK(change(of_primary, green.context));
-  IS(change(of_own, green.context), INVALID_VALUE);
-  IS(change(of_primary, green.primary), INVALID_VALUE);  // it stays where it is
-}
-
 BOOST_AUTO_TEST_CASE(a_node_copies_something) {
   ContextGuest guest;
   const auto check = [&](const std::function<CUresult(const CUDA_MEMCPY3D&)>& ask) {
@@ -350,6 +319,38 @@ BOOST_AUTO_TEST_CASE(fills_and_copies_are_kernels_now_and_then) {
     const CUcontext named = guest.context.get();
     OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &copy, named));
   });
+}
+
+// Where a green context is current, which must be of the function's. The last case: on an H100 it
+// leaves new contexts keeping local memory.
+BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {
+  Green green;
+  ContextGuest guest;
+  const KernelParams of_primary(LoadIn(green.primary), &guest.memory);
+  const KernelParams of_own(LoadIn(guest.context.get()), &guest.memory);
+  const auto add = [&](const KernelParams& kernel, CUcontext current) {
+    SetStack({current});
+    return RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel.node);
+  };
+  const auto change = [&](const KernelParams& kernel, CUcontext current) {
+    SetStack({current});
+    return RAW(cuGraphExecKernelNodeSetParams)(guest.executable, guest.node, &kernel.node);
+  };
+  OK(add(of_primary, guest.context.get()));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.primary);
+  SetStack({green.context});
+  OK(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_primary.node));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
+  IS(RAW(cuGraphKernelNodeSetParams)(guest.node, &of_own.node), INVALID_VALUE);
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+
+  IS(add(of_own, green.context), INVALID_VALUE);
+  OK(add(of_primary, green.context));
+  BOOST_TEST(ContextOfKernel(guest.node) == green.context);
+  guest.Instantiate();
+  OK(change(of_primary, green.context));
+  IS(change(of_own, green.context), INVALID_VALUE);
+  IS(change(of_primary, green.primary), INVALID_VALUE);  // it stays where it is
 }
 
 BOOST_AUTO_TEST_SUITE_END()
