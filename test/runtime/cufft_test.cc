@@ -30,6 +30,7 @@ class Transform {
     const std::vector<cufftComplex> ones(size_, cufftComplex{1.0F, 0.0F});
     const ContextGuard guard(context_);
     OK(RAW(cuMemcpyHtoD)(memory_.get(), ones.data(), size_ * sizeof(cufftComplex)));
+    OK(RAW(cuCtxSynchronize)());  // the copy of pageable memory may return before it has arrived
   }
 
   absl::Status Run(CufftScope& scope) {
