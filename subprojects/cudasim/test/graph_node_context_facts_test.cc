@@ -199,47 +199,6 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_stays_in_its_context) {
   OK(guest.CopyInstead(guest.pooled, guest.bytes, other));  // nothing changes
 }
 
-// Whether memory is of a pool is kept, of the source and of the destination; and where one is, the
-// context that is named.
-BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_keeps_its_kinds_of_memory) {
-  ContextGuest guest;
-  const CUcontext own = guest.context.get();
-  const CUcontext other = guest.other.get();
-  const auto* const pinned = static_cast<unsigned char*>(guest.host);
-  CUdeviceptr pooled = 0;
-  OK(RAW(cuMemAllocAsync)(&pooled, 64, guest.stream));
-
-  OK(guest.Copy(guest.memory, own));
-  guest.Instantiate();
-  OK(guest.CopyInstead(guest.other_memory, pinned, own));  // the source says which context
-  IS(guest.CopyInstead(guest.pooled, pinned, own), INVALID_VALUE);
-
-  OK(RAW(cuGraphDestroyNode)(guest.node));
-  OK(guest.Copy(guest.pooled, own));
-  guest.Instantiate();
-  OK(guest.CopyInstead(pooled, guest.bytes + 1, own));
-  OK(guest.CopyInstead(pooled, pinned, own));
-  IS(guest.CopyInstead(guest.pooled, pinned, other), INVALID_VALUE);
-  IS(guest.CopyInstead(guest.memory, pinned, own), INVALID_VALUE);
-
-  const auto from_device = [](CUdeviceptr from, CUdeviceptr to) {
-    CUDA_MEMCPY3D copy = CopyOf(nullptr, to);
-    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-    copy.srcDevice = from;
-    return copy;
-  };
-  const CUDA_MEMCPY3D first = from_device(guest.pooled, guest.memory);
-  const CUDA_MEMCPY3D of_other = from_device(pooled, guest.other_memory);
-  const CUDA_MEMCPY3D unpooled = from_device(guest.memory + 32, guest.memory);
-  OK(RAW(cuGraphDestroyNode)(guest.node));
-  OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &first, own));
-  guest.Instantiate();
-  IS(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &unpooled, own),
-     INVALID_VALUE);
-  OK(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &of_other, own));
-  OK(RAW(cuMemFreeAsync)(pooled, guest.stream));
-}
-
 BOOST_AUTO_TEST_CASE(a_node_copies_something) {
   ContextGuest guest;
   const auto check = [&](const std::function<CUresult(const CUDA_MEMCPY3D&)>& ask) {
@@ -321,6 +280,49 @@ BOOST_AUTO_TEST_CASE(fills_and_copies_are_kernels_now_and_then) {
   });
 }
 
+// The last cases: on an H100 contexts that are made after them keep local memory.
+//
+// Whether memory is of a pool is kept, of the source and of the destination; and where one is, the
+// context that is named.
+BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_keeps_its_kinds_of_memory) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUcontext other = guest.other.get();
+  const auto* const pinned = static_cast<unsigned char*>(guest.host);
+  CUdeviceptr pooled = 0;
+  OK(RAW(cuMemAllocAsync)(&pooled, 64, guest.stream));
+
+  OK(guest.Copy(guest.memory, own));
+  guest.Instantiate();
+  OK(guest.CopyInstead(guest.other_memory, pinned, own));  // the source says which context
+  IS(guest.CopyInstead(guest.pooled, pinned, own), INVALID_VALUE);
+
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  OK(guest.Copy(guest.pooled, own));
+  guest.Instantiate();
+  OK(guest.CopyInstead(pooled, guest.bytes + 1, own));
+  OK(guest.CopyInstead(pooled, pinned, own));
+  IS(guest.CopyInstead(guest.pooled, pinned, other), INVALID_VALUE);
+  IS(guest.CopyInstead(guest.memory, pinned, own), INVALID_VALUE);
+
+  const auto from_device = [](CUdeviceptr from, CUdeviceptr to) {
+    CUDA_MEMCPY3D copy = CopyOf(nullptr, to);
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = from;
+    return copy;
+  };
+  const CUDA_MEMCPY3D first = from_device(guest.pooled, guest.memory);
+  const CUDA_MEMCPY3D of_other = from_device(pooled, guest.other_memory);
+  const CUDA_MEMCPY3D unpooled = from_device(guest.memory + 32, guest.memory);
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &first, own));
+  guest.Instantiate();
+  IS(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &unpooled, own),
+     INVALID_VALUE);
+  OK(RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &of_other, own));
+  OK(RAW(cuMemFreeAsync)(pooled, guest.stream));
+}
+
 // Where a green context is current, which must be of the function's. The last case: on an H100 it
 // leaves new contexts keeping local memory.
 BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {
@@ -351,6 +353,55 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {
   OK(change(of_primary, green.context));
   IS(change(of_own, green.context), INVALID_VALUE);
   IS(change(of_primary, green.primary), INVALID_VALUE);  // it stays where it is
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  guest.executable = nullptr;
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  SetStack({green.context});
+  green.Destroy();
+  IS(RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &of_primary.node),
+     CONTEXT_IS_DESTROYED);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(fills_and_copies_stay_in_the_green_context_that_they_name) {
+  Green green;
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  CUdeviceptr memory = 0;
+  SetStack({green.primary});
+  OK(RAW(cuMemAlloc)(&memory, 64));
+  const auto begin_anew = [&] {
+    OK(RAW(cuGraphDestroyNode)(guest.node));
+    SetStack({own});
+  };
+  OK(guest.Fill(memory, green.context));
+  guest.Instantiate();
+  OK(guest.FillInstead(memory, 8, green.context));
+  IS(guest.FillInstead(memory, 9, green.primary), INVALID_VALUE);
+  begin_anew();
+  OK(guest.Fill(memory, green.primary));
+  guest.Instantiate();
+  IS(guest.FillInstead(memory, 8, green.context), INVALID_VALUE);
+  begin_anew();
+  OK(guest.Fill(guest.memory, green.context));  // of another context: it goes with its memory
+  guest.Instantiate();
+  OK(guest.FillInstead(guest.memory, 8, own));
+  begin_anew();
+  OK(guest.Copy(memory, green.context));
+  guest.Instantiate();
+  OK(guest.CopyInstead(memory, guest.bytes + 1, green.context));
+  IS(guest.CopyInstead(memory, guest.bytes + 2, green.primary), INVALID_VALUE);
+  begin_anew();
+  OK(guest.Copy(memory, green.primary));
+  guest.Instantiate();
+  OK(guest.CopyInstead(memory, guest.bytes + 1, green.context));
+  begin_anew();
+  OK(guest.Copy(guest.pooled, green.primary));
+  guest.Instantiate();
+  OK(guest.CopyInstead(guest.pooled, guest.bytes + 1, green.context));
+  IS(guest.CopyInstead(guest.pooled, guest.bytes + 2, green.primary), INVALID_VALUE);
+  SetStack({green.primary});
+  OK(RAW(cuMemFree)(memory));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

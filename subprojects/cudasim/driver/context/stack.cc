@@ -137,4 +137,10 @@ CUresult CtxGetCurrent(CUcontext* handle) {
   return CUDA_SUCCESS;
 }
 
+Incarnation NamedOrGreen(const Incarnation& named) {
+  Context* const top = Stack::Top();
+  const bool is_green = named.context == nullptr && top != nullptr && top->is_green();
+  return is_green ? IncarnationOf(top) : named;
+}
+
 }  // namespace cudasim::driver

@@ -31,6 +31,9 @@ class Stack {
   static void Pop();
 };
 
+// Of a node of a graph: the context that it names, or the green one that is current.
+Incarnation NamedOrGreen(const Incarnation& named);
+
 // The current context, dead or alive. INVALID_CONTEXT when there is none.
 CUresult Current(Context** context);
 

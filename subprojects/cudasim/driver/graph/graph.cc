@@ -244,7 +244,7 @@ CUresult GraphAddMemcpyNode(CUgraphNode* handle, CUgraph graph, const CUgraphNod
     Incarnation incarnation;
     if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const CUresult code = FindContextOfNode(context, &incarnation);
-    return code != CUDA_SUCCESS ? code : MakeCopyWork(*copy, incarnation, work);
+    return code != CUDA_SUCCESS ? code : MakeCopyWork(*copy, NamedOrGreen(incarnation), work);
   });
 }
 

@@ -70,7 +70,7 @@ Remake RemakeCopyIn(const CUDA_MEMCPY3D* copy, CUcontext named) {
         named != nullptr ? IncarnationOf(Context::FindOrPanic(named)) : Incarnation{};
     const bool has_context = named != nullptr || Stack::Top() != nullptr;
     if (copy == nullptr || !has_context) return CUDA_ERROR_INVALID_VALUE;
-    return MakeCopyWork(*copy, incarnation, work);
+    return MakeCopyWork(*copy, NamedOrGreen(incarnation), work);
   };
 }
 

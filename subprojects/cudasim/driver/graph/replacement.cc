@@ -42,8 +42,9 @@ Home HomeOf(CUdeviceptr address, std::uint64_t* context) {
 struct CopyHome {
   CopyHome(const CUDA_MEMCPY3D& copy, const Incarnation& named)
       : types(copy.srcMemoryType, copy.dstMemoryType) {
-    std::uint64_t from = named.id;
-    std::uint64_t to = named.id;
+    const std::uint64_t owner = named.context != nullptr ? OwnerOf(named).id : 0;
+    std::uint64_t from = owner;
+    std::uint64_t to = owner;
     const Home source = HomeOf(copy.srcDevice, &from);
     const Home destination = HomeOf(copy.dstDevice, &to);
     pools = {source == Home::kPool, destination == Home::kPool};
@@ -56,14 +57,22 @@ struct CopyHome {
   std::uint64_t context;  // of the source, or else of the destination, or else the one named
 };
 
-// The context that is named is looked at where something changes, and memory of a pool is copied.
+// Whether a copy may name `now` where it named `before`: another context matters to memory of a
+// pool, and a copy stays in its green context.
+bool MayName(const Incarnation& before, const Incarnation& now, bool has_pool) {
+  if (before.id == now.id) return true;
+  if (before.context != nullptr && before.context->is_green()) return false;
+  return !has_pool || (now.context != nullptr && OwnerOf(now).id == before.id);
+}
+
+// What is named is looked at where something changes.
 bool IsLikeCopy(const CUDA_MEMCPY3D& old, const Incarnation& old_named, const CUDA_MEMCPY3D& copy,
                 const Incarnation& named) {
   if (std::memcmp(&old, &copy, sizeof(copy)) == 0) return true;
   const CopyHome before(old, old_named);
   const CopyHome now(copy, named);
   return before.types == now.types && before.pools == now.pools && before.context == now.context &&
-         (!now.HasPool() || old_named.id == named.id);
+         MayName(old_named, named, now.HasPool());
 }
 
 // Of one row, all may change; in no other context, where something changes.

@@ -189,6 +189,7 @@ class Launch {
   CUresult PlaceNode() {
     const Incarnation current = IncarnationOf(Stack::Top());
     const bool is_green = current.context->is_green();
+    if (is_green && !current.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     stream_.incarnation = is_green ? current : function_.incarnation;
     return !is_green || OwnerOf(current).id == function_.incarnation.id ? CUDA_SUCCESS
                                                                         : CUDA_ERROR_INVALID_VALUE;

@@ -303,7 +303,12 @@ CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& na
   Allocation allocation;
   const bool is_owned =
       Memory::Find(fill.dst, &allocation) && allocation.incarnation.context != nullptr;
-  const Incarnation& incarnation = is_owned ? allocation.incarnation : named;
+  const Incarnation wanted = NamedOrGreen(named);
+  // In the memory's context; or in a green one, which must be of it.
+  const bool is_there =
+      wanted.context != nullptr && (!is_owned || (wanted.context->is_green() &&
+                                                  OwnerOf(wanted).id == allocation.incarnation.id));
+  const Incarnation& incarnation = is_there ? wanted : allocation.incarnation;
   if (incarnation.context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const bool pitched = fill.height > 1;
   if (fill.width == 0 || fill.height == 0 ||
