@@ -56,8 +56,8 @@ struct ByHandle {
   static void Pair() { benchmark::DoNotOptimize(SharedContext::Attach(g_world.context)->get()); }
 };
 
-struct Detached {
-  static constexpr char kName[] = "SharedContext::Attach(handle), Detach()";
+struct Released {
+  static constexpr char kName[] = "SharedContext::Attach(handle), Release()";
   static void Pair() {
     auto attached = SharedContext::Attach(g_world.context);
     benchmark::DoNotOptimize(attached->Release().ok());
@@ -93,7 +93,7 @@ constexpr Idiom Describe() {
           }};
 }
 
-constexpr Idiom kIdioms[] = {Describe<ByHandle>(), Describe<Detached>(), Describe<Copied>(),
+constexpr Idiom kIdioms[] = {Describe<ByHandle>(), Describe<Released>(), Describe<Copied>(),
                              Describe<Primary>()};
 
 std::string KeyOf(const Idiom& idiom, int threads) {

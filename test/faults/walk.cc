@@ -234,15 +234,14 @@ bool IsInDestructor(const Call& operation, const Played& played, const Fault& fa
   return fault.place >= played.returned_at || std::strstr(operation.names, "PerContext") != nullptr;
 }
 
-// What is detached is given up, whatever comes of destroying it, and the caller is told.
+// A shared context is given up, whatever comes of destroying it, and the caller is told.
 bool GivesUp(const Call& operation) {
-  return std::strstr(operation.names, "::Detach") != nullptr ||
+  return std::strstr(operation.names, "SharedContext::Release") != nullptr ||
          std::strstr(operation.names, "_detach") != nullptr;
 }
 
 // A destructor drops what came of ending its object; a caller that asks for the end is told.
-constexpr const char* kAsksToEnd[] = {"::Release", "::Detach", "::Destroy", "::Unload",
-                                      "::Free",    "_release", "_detach"};
+constexpr const char* kAsksToEnd[] = {"::Release", "::Free", "_release", "_detach"};
 
 bool MayBeDropped(const Call& operation, const Played& played, const Fault& fault) {
   const bool asks =

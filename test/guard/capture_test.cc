@@ -375,17 +375,17 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
           expect("Reassert", guard.Reassert() == CUDA_SUCCESS);
         });
         ThreadResidency home(ContextRef::Borrow(another.get()));
-        expect("Settle", home.Reassert() == CUDA_SUCCESS);
+        expect("Reassert", home.Reassert() == CUDA_SUCCESS);
       },
       [&](const Capture& c) {
         for (const CUcontext context : {c.context(), primary.get(), another.get()}) {
           auto attached = SharedContext::Attach(context);
           expect("Attach", attached.ok());
-          expect("Detach", attached->Release().ok());
+          expect("Release", attached->Release().ok());
         }
         auto made = SharedContext::Create(Device::Borrow(0));
         expect("Create", made.ok());
-        expect("the last Detach", made->Release().ok());
+        expect("the last Release", made->Release().ok());
       },
       [&](const Capture& c) {
         cuguest::PerContext<int> cache;

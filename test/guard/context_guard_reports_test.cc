@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
       },
       owner_does);
   BOOST_TEST(std::string(given.file) == __FILE__);
-  BOOST_TEST(given.line == __LINE__ - 3);
+  BOOST_TEST(given.line == __LINE__ - 4);
   const ContextRef ref = ContextRef::Borrow(b.get());
   const auto by_ref = incident_of(
       [&]() -> Owned {
