@@ -109,7 +109,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ContextGuard& operator=(const ContextGuard&) = delete;
 
   /// As Leave(), whose result an incident carries.
-  CUGUEST_HIDE ~ContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
+  [[gnu::always_inline]] CUGUEST_HIDE inline ~ContextGuard() {
+    static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
+  }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
 

@@ -28,6 +28,7 @@ class JaxHost(Host):
 
     def __init__(self, device):
         self._device = device
+        self._streams = set()
 
     def versions(self):
         return jax.__version__
@@ -37,11 +38,14 @@ class JaxHost(Host):
 
     def values(self, array):
         """Of a copy: JAX takes it that its arrays do not change, and remembers what it has copied."""
-        driver.call("cuStreamSynchronize", driver.handle(self.stream()))
+        for stream in self._streams:
+            driver.call("cuStreamSynchronize", driver.handle(stream))
         return numpy.asarray(array + 0).tolist()
 
     def stream(self):
-        return self._device.get_stream_for_external_ready_events()
+        stream = self._device.get_stream_for_external_ready_events()  # one of several, in turn
+        self._streams.add(stream)
+        return stream
 
     def handle(self, stream):
         return stream

@@ -120,8 +120,10 @@ CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
 CUgraphExecUpdateResult Replace(Work* old, const Work& work) {
   const CUgraphExecUpdateResult result = Check(*old, work);
   if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return result;
-  const Incarnation named =
-      work.type == CU_GRAPH_NODE_TYPE_MEMCPY ? work.incarnation : old->incarnation;
+  // A copy takes the context that is named, but not a green one for its own.
+  const bool takes = work.type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+                     (work.incarnation.context == nullptr || !work.incarnation.context->is_green());
+  const Incarnation named = takes ? work.incarnation : old->incarnation;
   *old = work;
   old->incarnation = named;
   return result;
