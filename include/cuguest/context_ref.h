@@ -20,9 +20,6 @@
 
 #include <cuda.h>
 
-#include <type_traits>
-#include <utility>
-
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -110,8 +107,7 @@ namespace internal {
 
 // What has a context() to enter.
 template <typename Holder>
-using IfHasContext = std::enable_if_t<
-    std::is_convertible_v<decltype(std::declval<Holder&>().context()), const ContextRef&>>;
+using IfHasContext = decltype(ContextRef(static_cast<Holder*>(nullptr)->context()));
 
 }  // namespace internal
 

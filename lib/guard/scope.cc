@@ -64,11 +64,11 @@ void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) 
   if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));
 }
 
-// After a push that gave `code`: the driver refused, or has come back here and left a scope open.
-void Scope::EnterAnew(unsigned long long id, CUresult code) noexcept {
+// Where `code` is what asking for the id, or the push on `caller`, gave: the driver refused, or has
+// come back here and left a scope open.
+void Scope::EnterAnew(unsigned long long id, CUcontext caller, CUresult code) noexcept {
   if (code != CUDA_SUCCESS) return SetFailed(code);
-  CUcontext caller = nullptr;
-  static_cast<void>(Pop(&caller));
+  if (always_pushes_ || caller != context_) static_cast<void>(Pop(&caller));
   code = GetCurrent(&caller);
   EnterSlowly(id, caller, code);
 }

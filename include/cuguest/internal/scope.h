@@ -95,14 +95,12 @@ class CUGUEST_API Scope {
     CUcontext caller = nullptr;
     CUresult code = CUDA_ERROR_INVALID_CONTEXT;
     if (Mostly(ours.context != nullptr)) code = GetCurrent(&caller);
-    const bool pushes = Rarely(always_pushes || caller != ours.context);
-    if (code == CUDA_SUCCESS && ours.IsKnown()) code = CheckIncarnation(ours);
     ThisThread* const here = Here();
     if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterSlowly(ours.id, caller, code);
-    if (pushes) {
-      code = Push(ours.context);
-      if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterAnew(ours.id, code);
-    }
+    const bool pushes = Rarely(always_pushes || caller != ours.context);
+    if (ours.IsKnown()) code = CheckIncarnation(ours);
+    if (code == CUDA_SUCCESS && pushes) code = Push(ours.context);
+    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterAnew(ours.id, caller, code);
     SetInside(here, ours, caller, where, pushes ? Kind::kPushed : Kind::kElided, always_pushes);
   }
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(CUcontext context, bool always_pushes,
@@ -241,7 +239,7 @@ class CUGUEST_API Scope {
 
   // These need Prepare().
   [[gnu::cold]] void EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) noexcept;
-  [[gnu::cold]] void EnterAnew(unsigned long long id, CUresult code) noexcept;
+  [[gnu::cold]] void EnterAnew(unsigned long long id, CUcontext caller, CUresult code) noexcept;
   CUresult LeaveSpecially(EndIs end) noexcept;
   [[gnu::cold]] CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
   static void CloseEnded() noexcept;
