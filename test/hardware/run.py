@@ -58,8 +58,9 @@ LOGGED = "examples"
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "conformance": "Conformance", "hosts": "Host"}
 
-# Where this machine keeps the sources, the packages of Python and its programs.
-PLACES = re.compile(r"(?<![\w./-])(?:/[\w.+-]+)+?/(?:\.\.|site-packages|bin)/")
+# Where this machine keeps the packages of Python, its programs and the sources, which a compiler may name either way.
+PLACES = re.compile(r"(?<![\w./-])(?:/[\w.+-]+)+?/"
+                    r"(?:(?:\.\.|site-packages|bin)/|(?=(?:subprojects|test|lib|examples)/[\w./-]+\.(?:cc|h|py)\b))")
 
 # In a report, the line from which on it was written by hand.
 BY_HAND = "<!-- by hand: stays when the report is written anew -->"
