@@ -123,9 +123,9 @@ def versions(folders):
 
 
 def library_sources():
-    names = re.findall(r"'(\w+/\w+\.cc)'",
-                       (root / "lib" / "meson.build").read_text())
-    return [root / "lib" / name for name in sorted(set(names))] + sorted((root / "subprojects" / "cudaimage" / "src").glob("*.cc"))
+    lists = [root / "lib" / "core.list", root / "lib" / "library.list",
+             root / "subprojects" / "cudaimage" / "src" / "sources.list"]
+    return [each.parent / name for each in lists for name in each.read_text().split()]
 
 
 def compile_text(job):
