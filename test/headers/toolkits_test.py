@@ -78,10 +78,7 @@ def prepare(release):
 
 
 def includes(folders):
-    words = [f"-I{root / 'include'}", f"-I{root}"]
-    for folder in folders:
-        words += ["-isystem", str(folder)]
-    return [*words, *absl_includes(build)]
+    return [f"-I{root / 'include'}", f"-I{root}", *(f"-isystem{folder}" for folder in folders), *absl_includes(build)]
 
 
 def headers(folders):
