@@ -400,6 +400,18 @@ BOOST_AUTO_TEST_CASE(fills_and_copies_stay_in_the_green_context_that_they_name) 
   guest.Instantiate();
   OK(guest.CopyInstead(guest.pooled, guest.bytes + 1, green.context));
   OK(guest.CopyInstead(guest.pooled, guest.bytes + 2, green.primary));  // it stays where it was
+  begin_anew();
+  SetStack({green.context});  // which is named where nothing is
+  OK(guest.Fill(memory, nullptr));
+  guest.Instantiate();
+  OK(guest.FillInstead(memory, 8, green.context));
+  IS(guest.FillInstead(memory, 9, green.primary), INVALID_VALUE);
+  begin_anew();
+  SetStack({green.context});
+  OK(guest.Copy(memory, nullptr));
+  guest.Instantiate();
+  OK(guest.CopyInstead(memory, guest.bytes + 1, green.context));
+  IS(guest.CopyInstead(memory, guest.bytes + 2, green.primary), INVALID_VALUE);
   SetStack({green.primary});
   OK(RAW(cuMemFree)(memory));
 }
