@@ -160,8 +160,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         inside it, a HostScope has taken it out, or it is bound to another thread (result()
   ///         stays what it was then).
   /// Cost:   in that Note: three driver calls for a change at most, one where there is none; one
-  /// more
-  ///         by reference.
+  ///         more by reference.
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
                                              Location where = Location::Here()) noexcept {
     return scope_.MoveTo(internal::Incarnation::Unknown(context), where);

@@ -36,8 +36,8 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
-  /// Enters `context`, which must be alive; by reference only if its incarnation is. `where` is
-  /// for incidents.
+  /// Enters `context`, which must be alive; by reference only if its incarnation is. What has a
+  /// context() may be given itself, unless it is a temporary. `where` is for incidents.
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(CUcontext context,
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Unknown(context), where) {}

@@ -25,7 +25,7 @@ constexpr unsigned kNobody = records::kNowhere;
 // The caller's context: which incarnation it is a kExact record knows, and another one below may.
 Incarnation CallerOf(const Record& record, unsigned slot) {
   if (record.kind == Kind::kExact && record.extra > 0) return record.entries[record.extra - 1];
-  const CUcontext caller = record.Caller();
+  const CUcontext caller = record.caller;
   if (caller == record.ours.context) return record.ours;
   while (slot-- > 0) {
     const Record& below = records::At(slot);
@@ -160,24 +160,24 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
   return CloseAfter(slot, {code, popped, false}, {record.file, record.line});
 }
 
-unsigned EndedOnTop() noexcept {
-  records::ReadMail();
-  unsigned ended = records::kNowhere;
-  for (const auto resource : {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
-    const unsigned top = records::Top(resource);
-    if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
-  }
-  return ended;
-}
-
-void CloseEnded() noexcept {
+bool CloseEnded() noexcept {
+  bool has_closed = false;
   for (;;) {
     const ThisThread& here = *Here();
     // Then the last record is the topmost of the only resource there is.
     const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
-    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) return;
-    const unsigned ended = EndedOnTop();
-    if (ended == records::kNowhere) return;
+    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
+      return has_closed;
+    }
+    records::ReadMail();
+    unsigned ended = records::kNowhere;
+    for (const auto resource :
+         {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
+      const unsigned top = records::Top(resource);
+      if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
+    }
+    if (ended == records::kNowhere) return has_closed;
+    has_closed = true;
     const Record& record = records::At(ended);
     static_cast<void>(Close(ended, {record.file, record.line}));
   }
@@ -198,7 +198,7 @@ CUresult Return(unsigned slot, bool* is_inside) {
 CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept {
   Record* record = &records::At(slot);
   const Incarnation before = record->ours;
-  const CUcontext caller = record->Caller();
+  const CUcontext caller = record->caller;
   if (to.context == before.context) {
     // One driver call says that it is there already, if its handle is unknown or has an id.
     CUcontext top = nullptr;

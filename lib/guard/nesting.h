@@ -49,11 +49,8 @@ CUresult Enter(Record* record, const CUcontext* current) noexcept;
 CUresult Close(unsigned slot, Location where) noexcept;
 // The same, where asking for the top, or popping it, has given `code` and `popped`.
 CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept;
-// The place of one that has ended, on this thread or elsewhere, and is on top; or kNowhere. No
-// driver call.
-unsigned EndedOnTop() noexcept;
-// Closes those that have ended and are on top by now.
-void CloseEnded() noexcept;
+// Closes those that have ended and are on top by now. Whether there was one.
+bool CloseEnded() noexcept;
 
 // Of the topmost open record, which is kElided or kPushed. Where it could not enter again, it is
 // given back, and `is_inside` false.

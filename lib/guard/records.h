@@ -26,7 +26,7 @@ inline bool IsOpen(const Record& record) noexcept {
 }
 
 unsigned Depth() noexcept;
-// The record at `slot`, which is below Depth(). Good until the next Add() or Release().
+// The record at `slot`, which is below Depth(). Good until the next Add() or Free().
 Record& At(unsigned slot) noexcept;
 // nullptr unless that one is in use, and has the serial.
 Record* Find(unsigned slot, unsigned long long serial) noexcept;

@@ -43,7 +43,7 @@ Record* Scope::Begin(unsigned long long id) noexcept {
 void Scope::Conclude(CUresult code) noexcept {
   result_ = code;
   if (code == CUDA_SUCCESS) {
-    caller_ = records::At(slot_).Caller();
+    caller_ = records::At(slot_).caller;
   } else {
     records::Free(slot_);
     serial_ = 0;
@@ -56,10 +56,7 @@ void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) 
   bool is_known = code == CUDA_SUCCESS;
   if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return SetFailed(code);
-  if (nesting::EndedOnTop() != records::kNowhere) {
-    is_known = false;
-    nesting::CloseEnded();
-  }
+  if (nesting::CloseEnded()) is_known = false;
   Record* const record = Begin(id);
   if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));
 }
@@ -196,7 +193,7 @@ CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
   if (is_inside) {
     const Record& record = records::At(slot_);
     context_ = record.ours.context;
-    caller_ = record.Caller();
+    caller_ = record.caller;
     file_ = record.file;
     line_ = record.line;
   } else {

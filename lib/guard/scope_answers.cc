@@ -11,7 +11,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 CUcontext Scope::caller() const noexcept {
   const Record* const record = serial_ != 0 && calls_ == &kCalls ? Own() : nullptr;
-  if (record != nullptr && record->state == State::kLive) return record->Caller();
+  if (record != nullptr && record->state == State::kLive) return record->caller;
   return caller_;
 }
 

@@ -15,7 +15,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // One reference to a context, in the process's registry. Owns nothing by itself: give it to
-// Release() once.
+// Detach() once.
 struct Attachment {
   ContextRef incarnation;
   Reference reference;  // to no slot: attached to nothing

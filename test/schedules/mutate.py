@@ -215,7 +215,7 @@ MUTATIONS = {
     ],
     # nesting.cc: what has ended is not closed when it is on top.
     "leaves_the_ended": [
-        ("    if (ended == records::kNowhere) return;", "    return;"),
+        ("    if (ended == records::kNowhere) return has_closed;", "    return has_closed;"),
     ],
 }
 

@@ -88,7 +88,7 @@ class CUGUEST_API Scope {
   [[nodiscard]] CUGUEST_HIDE Location where() const noexcept { return {file_, line_}; }
 
   // These need a scope that is inside nothing. What is known beforehand is set before the driver is
-  // called for the first time: later it would be saved around calls, or wait for them.
+  // called for the first time, so that it need not be saved around calls.
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(Incarnation ours, bool always_pushes,
                                                         Location where) noexcept {
     Prepare(ours.context, always_pushes, where);

@@ -67,14 +67,10 @@ struct Record {
     __builtin_memcpy(&all, &kind, sizeof(all));
     return (all & 0xFF00FFFEU) == 0;
   }
-  // What was current when it entered.
-  [[nodiscard]] CUGUEST_HIDE CUcontext Caller() const noexcept {
-    return kind == Kind::kElided ? ours.context : caller;
-  }
 
   unsigned long long serial;  // no other record of this copy ever has it
   Incarnation ours;           // unknown if entered by a handle
-  CUcontext caller;           // not set of kElided
+  CUcontext caller;           // when it entered
   const char* file;
   Incarnation* entries;  // kExact: what was on the stack, bottom first; from std::malloc
   // These five are the word of SetLive().
