@@ -13,6 +13,15 @@ import pathlib
 import re
 import sys
 
+# Types that are in the class that they belong to now.
+NESTED = {
+    "IncidentKind": "Incident::Kind", "Repair": "Incident::Repair", "CodeKind": "CodeImage::Kind",
+    "KernelParameter": "Kernel::Parameter", "LoadingMode": "Module::LoadingMode",
+    "MemoryKind": "MemoryDescription::Kind", "MemoryAccess": "MemoryDescription::Access",
+    "PeerLink": "PeerAccess::Link", "ArrayCopy": "Array::Part", "SmPartition": "SmSplit::Part",
+    "Texels": "TextureObject::Texels", "Dim3": "LaunchShape::Dim3", "Uuid": "Device::Uuid",
+    "Ordinal": "Device::Ordinal", "kIncidentKinds": "Incident::kKinds",
+}
 SOURCES = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl"}
 
 # All are looked for at once, so that no result is renamed again: error_text.h becomes what was error.h.
@@ -29,6 +38,11 @@ RENAMED = {
     r"(?<=[.>])Restore\(\)": "Leave()",
     r"(?<=[.>])(?:Detach|Unload|Disable|Free|Destroy)\(\)": "Release()",
     r"(?<=[.>])Settle\(\)": "Reassert()",
+    r'(?<=[<"])cuguest/sm_partition\.h(?=[>"])': "cuguest/sm_split.h",
+    # One that was named without its namespace goes on to mean what it meant.
+    **{rf"\busing cuguest::{old};": f"using {old} = cuguest::{new};" for old, new in NESTED.items()
+       if old != "kIncidentKinds"},
+    **{rf"\bcuguest::{old}\b": f"cuguest::{new}" for old, new in NESTED.items()},
 }
 # What is not only a name.
 BY_HAND = {
@@ -37,6 +51,7 @@ BY_HAND = {
         "the Location comes last, behind the GuardMode",
     r"\bGuardMode::kExact\b": "an ExactGuard (cuguest/exact_guard.h), which does not move",
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
+    r"\bThreadResidency\b": "a ContextScope (cuguest/context_scope.h) that enters with GuardMode::kAlwaysPush",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":
         "refuses where the primary context is inactive: say IfInactive::kCreate if it is to be created",
 }

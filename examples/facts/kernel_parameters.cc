@@ -35,7 +35,6 @@ namespace {
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::Kernel;
-using cuguest::KernelParameter;
 using cuguest::LaunchShape;
 using cuguest::Module;
 using cuguest::PackedParams;
@@ -124,7 +123,7 @@ struct Bench {
 
 // What PackedParams computes is what the driver says of the compiled kernel.
 template <typename Layout>
-void PrintLayout(const std::vector<KernelParameter>& known) {
+void PrintLayout(const std::vector<Kernel::Parameter>& known) {
   const char* const types[] = {"int",         "float4", "char",       "float",
                                "CUdeviceptr", "float2", "CUdeviceptr"};
   if (!CHECK(known.size() == Layout::kCount)) return;

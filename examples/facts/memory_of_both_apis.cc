@@ -34,7 +34,6 @@ using cuguest::Describe;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::MemoryDescription;
-using cuguest::MemoryKind;
 using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
 using cuguest::testing::UndisturbedScope;
@@ -55,26 +54,26 @@ constexpr std::size_t kPage = std::size_t{2} << 20;  // of virtual memory
 struct Memory {
   const char* made_by;
   CUdeviceptr address;
-  MemoryKind kind;
+  MemoryDescription::Kind kind;
   const char* owner;  // a context of the pictures, or a device
   bool host_reaches;
   std::function<int()> free;  // by the other API's call, where it has one
   const char* freed_by;
 };
 
-const char* Text(MemoryKind kind) {
+const char* Text(MemoryDescription::Kind kind) {
   switch (kind) {
-    case MemoryKind::kDevice:
+    case MemoryDescription::Kind::kDevice:
       return "device";
-    case MemoryKind::kManaged:
+    case MemoryDescription::Kind::kManaged:
       return "managed";
-    case MemoryKind::kPool:
+    case MemoryDescription::Kind::kPool:
       return "pool";
-    case MemoryKind::kPinnedHost:
+    case MemoryDescription::Kind::kPinnedHost:
       return "pinned host";
-    case MemoryKind::kVirtual:
+    case MemoryDescription::Kind::kVirtual:
       return "virtual";
-    case MemoryKind::kUnregistered:
+    case MemoryDescription::Kind::kUnregistered:
       return "unregistered";
   }
   return "";
@@ -115,15 +114,16 @@ std::vector<Memory> MakeByDriver() {
   const auto cuda_free = [](CUdeviceptr address) {
     return [address] { return cudaFree(ToRuntime(address)); };
   };
-  return {
-      {"cuMemAlloc", device, MemoryKind::kDevice, "A", false, cuda_free(device), "cudaFree"},
-      {"cuMemAllocManaged", managed, MemoryKind::kManaged, "A", true, cuda_free(managed),
-       "cudaFree"},
-      {"cuMemHostAlloc", ToDriver(pinned), MemoryKind::kPinnedHost, "A", true,
-       [=] { return cudaFreeHost(pinned); }, "cudaFreeHost"},
-      {"cuMemAllocAsync", pool, MemoryKind::kPool, "device 0", false, cuda_free(pool), "cudaFree"},
-      {"cuMemCreate, cuMemMap", mapped, MemoryKind::kVirtual, "device 0", false,
-       [mapped] { return Unmap(mapped); }, "cuMemUnmap"}};
+  return {{"cuMemAlloc", device, MemoryDescription::Kind::kDevice, "A", false, cuda_free(device),
+           "cudaFree"},
+          {"cuMemAllocManaged", managed, MemoryDescription::Kind::kManaged, "A", true,
+           cuda_free(managed), "cudaFree"},
+          {"cuMemHostAlloc", ToDriver(pinned), MemoryDescription::Kind::kPinnedHost, "A", true,
+           [=] { return cudaFreeHost(pinned); }, "cudaFreeHost"},
+          {"cuMemAllocAsync", pool, MemoryDescription::Kind::kPool, "device 0", false,
+           cuda_free(pool), "cudaFree"},
+          {"cuMemCreate, cuMemMap", mapped, MemoryDescription::Kind::kVirtual, "device 0", false,
+           [mapped] { return Unmap(mapped); }, "cuMemUnmap"}};
 }
 
 std::vector<Memory> MakeByRuntime() {
@@ -139,14 +139,14 @@ std::vector<Memory> MakeByRuntime() {
   const auto cu_free = [](void* address) {
     return [address] { return DRIVER(cuMemFree)(ToDriver(address)); };
   };
-  return {{"cudaMalloc", ToDriver(device), MemoryKind::kDevice, "P", false, cu_free(device),
-           "cuMemFree"},
-          {"cudaMallocManaged", ToDriver(managed), MemoryKind::kManaged, "P", true,
+  return {{"cudaMalloc", ToDriver(device), MemoryDescription::Kind::kDevice, "P", false,
+           cu_free(device), "cuMemFree"},
+          {"cudaMallocManaged", ToDriver(managed), MemoryDescription::Kind::kManaged, "P", true,
            cu_free(managed), "cuMemFree"},
-          {"cudaMallocHost", ToDriver(pinned), MemoryKind::kPinnedHost, "P", true,
+          {"cudaMallocHost", ToDriver(pinned), MemoryDescription::Kind::kPinnedHost, "P", true,
            [=] { return DRIVER(cuMemFreeHost)(pinned); }, "cuMemFreeHost"},
-          {"cudaMallocAsync", ToDriver(pool), MemoryKind::kPool, "device 0", false, cu_free(pool),
-           "cuMemFree"}};
+          {"cudaMallocAsync", ToDriver(pool), MemoryDescription::Kind::kPool, "device 0", false,
+           cu_free(pool), "cuMemFree"}};
 }
 
 std::string Owner(const MemoryDescription& memory, const Cast& cast) {
@@ -183,7 +183,7 @@ void CopyAndFree(const Memory& made) {
   CHECK(read == ramp);
   SUCCEEDS(made.free());
   const absl::StatusOr<MemoryDescription> freed = Describe(made.address);
-  CHECK(freed.ok() && freed->kind == MemoryKind::kUnregistered);
+  CHECK(freed.ok() && freed->kind == MemoryDescription::Kind::kUnregistered);
 }
 
 void ShowTable(const char* title, const std::vector<Memory>& memories, const Cast& cast,
@@ -235,7 +235,8 @@ void ShowUnregistered(const Driver& driver, Device device, HostStack* stack, CUc
                                                           {"its context was destroyed", gone}};
   for (const auto& [what, address] : pointers) {
     const absl::StatusOr<MemoryDescription> memory = Describe(address);
-    CHECK(memory.ok() && memory->kind == MemoryKind::kUnregistered && memory->size == 0);
+    CHECK(memory.ok() && memory->kind == MemoryDescription::Kind::kUnregistered &&
+          memory->size == 0);
     PrintRow(what, "unregistered");
   }
 }

@@ -366,7 +366,7 @@ void NoContextAtAll(const House& house) {
 
 void WrongDevice(const House& house) {
   PrintScene("The current context is on another device");
-  const absl::StatusOr<Device> second = Device::At(cuguest::Ordinal{1});
+  const absl::StatusOr<Device> second = Device::At(cuguest::Device::Ordinal{1});
   if (!second.ok()) {
     PrintRow("", "skipped", "there is only one device");
     return;

@@ -75,7 +75,7 @@ std::string TextOf(const absl::StatusOr<T>& result, const std::string& text) {
 
 void PrintDevice(Device device) {
   const absl::StatusOr<std::string> name = device.Name();
-  const absl::StatusOr<cuguest::Uuid> uuid = device.GetUuid();
+  const absl::StatusOr<cuguest::Device::Uuid> uuid = device.GetUuid();
   const absl::StatusOr<std::string> bus = device.PciBusId();
   PrintRow("device " + std::to_string(device.get()), TextOf(name, name.value_or("")));
   PrintRow("  UUID", TextOf(uuid, uuid.ok() ? uuid->ToString() : ""));
@@ -91,7 +91,7 @@ void PrintDevice(Device device) {
 
 void PrintDevices(int count) {
   for (int i = 0; i < count; ++i) {
-    const absl::StatusOr<Device> device = Device::At(cuguest::Ordinal{i});
+    const absl::StatusOr<Device> device = Device::At(cuguest::Device::Ordinal{i});
     if (CHECK_OK(device.status())) PrintDevice(*device);
   }
 }

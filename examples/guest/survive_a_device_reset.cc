@@ -41,6 +41,7 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
@@ -56,7 +57,6 @@
 #include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
-#include "cuguest/thread_residency.h"
 #include "examples/guest/worker.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -68,15 +68,16 @@
 namespace guest {
 
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
+using cuguest::GuardMode;
 using cuguest::Kernel;
 using cuguest::Module;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::Stream;
-using cuguest::ThreadResidency;
 using Signal = std::vector<float>;
 
 // What the library makes once for every incarnation of a context. (A Kernel is valid in all.) The
@@ -154,7 +155,7 @@ class Equalizer {
   int made_ = 0;
   SharedContext home_;
   PerContext<Tools> tools_;
-  std::optional<ThreadResidency> residency_;  // of the thread below
+  ContextScope residency_;  // of the thread below
   Worker thread_;
 };
 
@@ -179,17 +180,13 @@ absl::Status Equalizer::Enter() {
   absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.context());
   CUGUEST_RETURN_IF_ERROR(attached);
   home_ = *std::move(attached);
-  if (!residency_.has_value()) {
-    residency_.emplace(home_.context());
-  } else {
-    static_cast<void>(residency_->MoveTo(home_.context()));
-  }
-  return cuguest::ToStatus(*residency_);
+  static_cast<void>(residency_.Enter(home_, GuardMode::kAlwaysPush));
+  return cuguest::ToStatus(residency_);
 }
 
 // P is current, in the incarnation that the library is attached to: after a reset the next one.
 absl::Status Equalizer::Settle() {
-  const CUresult code = residency_->Reassert();
+  const CUresult code = residency_.Reassert();
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cuguest::ToStatus(code, "settle in P");
   tools_.ForgetDestroyed(context());  // calls no driver
   trace_(home_.Release());            // releases the reference, and returns what happened
@@ -232,7 +229,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
 absl::Status Equalizer::Close() {
   thread_.Run([this] {
     tools_.Forget(context());
-    residency_.reset();
+    residency_.Leave();
   });
   return home_.Release();
 }
@@ -245,6 +242,7 @@ namespace host {
 using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::PrimaryContext;

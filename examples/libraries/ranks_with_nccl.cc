@@ -282,7 +282,7 @@ void CountStrayContexts() {
   PrintScene("The devices of the other ranks");
   int mine = 0;
   for (int i = 0; i < world.ranks; ++i) {
-    const absl::StatusOr<Device> device = Device::At(cuguest::Ordinal{i});
+    const absl::StatusOr<Device> device = Device::At(cuguest::Device::Ordinal{i});
     if (i != world.rank && CHECK_OK(device.status()) && support::IsActive(*device)) ++mine;
   }
   int all = 0;
@@ -292,7 +292,7 @@ void CountStrayContexts() {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device) {
-  CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::At(cuguest::Ordinal{world.rank}));
+  CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::At(cuguest::Device::Ordinal{world.rank}));
   CHECK(cudaSetDevice(world.rank) == cudaSuccess);
   CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));

@@ -76,7 +76,7 @@ int RunExample(const char* question, Demonstration demonstration) {
   std::printf("%s\n\n", question);
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (!driver.ok()) return ReportNoDriver(driver.status());
-  const absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Ordinal{0});
+  const absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Device::Ordinal{0});
   if (!device.ok()) return ReportNoDriver(device.status());
 
   PrintDriver(**driver, *device);

@@ -16,7 +16,6 @@
 
 #include <cuda.h>
 
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -44,27 +43,26 @@ CUGUEST_BEGIN_NAMESPACE
 class [[nodiscard]] AcquiredGuard {
  public:
   /// As the compiler declares them, but hidden.
-  CUGUEST_HIDE ~AcquiredGuard() = default;
+  [[gnu::always_inline]] CUGUEST_HIDE inline ~AcquiredGuard() {}
 
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
                                                     GuardMode mode = GuardMode::kElide,
                                                     Location where = Location::Here())
-      : acquired_(ContextRef(), AcquiredContext::Source::kCurrent) {
+      : acquired_(ContextRef(), AcquiredContext::Source::kCurrent), guard_(mode) {
     Enter(std::move(acquired), mode, where, nullptr);
   }
 
   /// As AcquiredGuard(AcquireOn(device, if_inactive), mode), with fewer driver calls.
-  [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(Device device,
-                                                    IfInactive if_inactive = IfInactive::kRefuse,
-                                                    GuardMode mode = GuardMode::kElide,
-                                                    Location where = Location::Here())
+  [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit AcquiredGuard(
+      Device device, IfInactive if_inactive = IfInactive::kRefuse,
+      GuardMode mode = GuardMode::kElide, Location where = Location::Here())
       : AcquiredGuard(internal::CurrentContext(), device, if_inactive, mode, where) {}
   AcquiredGuard(const AcquiredGuard&) = delete;
   AcquiredGuard& operator=(const AcquiredGuard&) = delete;
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return WasAcquired() && guard_.ok(); }
   [[nodiscard]] CUGUEST_HIDE absl::Status status() const {
-    return guard_.has_value() ? ToStatus(*guard_) : status_;
+    return WasAcquired() ? ToStatus(guard_) : status_;
   }
 
   /// These need ok().
@@ -72,31 +70,32 @@ class [[nodiscard]] AcquiredGuard {
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept {
     return acquired().context();
   }
-  [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return *guard_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return guard_; }
 
   /// As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
   CUGUEST_HIDE CUresult Reassert() noexcept {
-    return guard_.has_value() ? guard_->Reassert() : CUDA_ERROR_INVALID_CONTEXT;
+    return WasAcquired() ? guard_.Reassert() : CUDA_ERROR_INVALID_CONTEXT;
   }
 
   /// Leaves the context now; what was acquired is kept until the end of the scope. As
   /// ContextGuard::Leave.
-  CUGUEST_HIDE CUresult Leave() noexcept {
-    return guard_.has_value() ? guard_->Leave() : CUDA_SUCCESS;
-  }
+  CUGUEST_HIDE CUresult Leave() noexcept { return guard_.Leave(); }
 
  private:
   [[gnu::always_inline]] CUGUEST_HIDE inline AcquiredGuard(const internal::CurrentContext& asked,
                                                            Device device, IfInactive if_inactive,
                                                            GuardMode mode, Location where)
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
-                  AcquiredContext::Source::kCurrent, device) {
-    if (__builtin_expect(mode == GuardMode::kElide && context().ok(), true)) {
-      static_cast<void>(guard_.emplace(asked, where));
+                  AcquiredContext::Source::kCurrent, device),
+        guard_(mode) {
+    if (__builtin_expect(mode == GuardMode::kElide && WasAcquired(), true)) {
+      guard_.scope_.Enter(asked, where);
     } else {
       Enter(internal::AcquireOn(asked, device, if_inactive), mode, where, &asked);
     }
   }
+
+  [[nodiscard]] CUGUEST_HIDE bool WasAcquired() const noexcept { return acquired_.context().ok(); }
 
   // `asked`: what is current, if it is known.
   [[gnu::noinline]] CUGUEST_HIDE void Enter(absl::StatusOr<AcquiredContext> acquired,
@@ -107,17 +106,16 @@ class [[nodiscard]] AcquiredGuard {
     acquired_ = *std::move(acquired);
     const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
                             acquired_.source() == AcquiredContext::Source::kCurrent;
-    // The casts are for nvcc, which takes the reference for a guard that is thrown away.
     if (is_current) {
-      static_cast<void>(guard_.emplace(*asked, where));
+      guard_.scope_.Enter(*asked, where);
     } else {
-      static_cast<void>(guard_.emplace(context(), mode, where));
+      guard_.scope_.Enter(context(), mode == GuardMode::kAlwaysPush, where);
     }
   }
 
-  absl::Status status_;                // of the acquiring
-  AcquiredContext acquired_;           // of no context if that failed
-  std::optional<ContextGuard> guard_;  // ends before the reference is given back
+  absl::Status status_;       // of the acquiring
+  AcquiredContext acquired_;  // of no context if that failed
+  ContextGuard guard_;        // empty if that failed; ends before the reference is given back
 };
 
 CUGUEST_END_NAMESPACE

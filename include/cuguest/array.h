@@ -64,6 +64,26 @@ CUGUEST_BEGIN_NAMESPACE
 /// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; docs/guarantees.md.
 class [[nodiscard]] Array {
  public:
+  /// Which part of an array is copied, and how the memory at the other end is laid out.
+  struct Part {
+    CUGUEST_HIDE Part() = default;
+
+    /// Where it begins, in elements, rows and slices (layers, faces).
+    std::size_t x = 0;
+    std::size_t y = 0;
+    std::size_t z = 0;
+
+    /// How much it is; 0: up to the end of the array.
+    std::size_t width = 0;
+    std::size_t height = 0;
+    std::size_t depth = 0;
+
+    /// Of the memory: bytes from one row to the next, and rows from one slice to the next. 0: as
+    /// close as `width` and `height` allow.
+    std::size_t pitch = 0;
+    std::size_t rows = 0;
+  };
+
   /// An array as cuArray3DCreate makes one, not initialised: of one, two or three dimensions,
   /// layered or a cubemap, with its flags (CUDA_ARRAY3D_*). Invalidates no capture, in any mode, on
   /// any thread. It belongs to `context`, also where that is a green context: which context an
@@ -124,41 +144,19 @@ class [[nodiscard]] Array {
   ArrayDescription shape_;
 };
 
-/// ArrayCopy
-///
-/// Which part of an array is copied, and how the memory at the other end is laid out.
-struct ArrayCopy {
-  CUGUEST_HIDE ArrayCopy() = default;
-
-  /// Where it begins, in elements, rows and slices (layers, faces).
-  std::size_t x = 0;
-  std::size_t y = 0;
-  std::size_t z = 0;
-
-  /// How much it is; 0: up to the end of the array.
-  std::size_t width = 0;
-  std::size_t height = 0;
-  std::size_t depth = 0;
-
-  /// Of the memory: bytes from one row to the next, and rows from one slice to the next. 0: as
-  /// close as `width` and `height` allow.
-  std::size_t pitch = 0;
-  std::size_t rows = 0;
-};
-
 namespace internal {
 
 // Without a stream it is done when the call returns.
-CUGUEST_API absl::Status CopyToArray(const Array& to, const CopyEnd& from, const ArrayCopy& copy,
+CUGUEST_API absl::Status CopyToArray(const Array& to, const CopyEnd& from, const Array::Part& part,
                                      const StreamRef* stream = nullptr);
-CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, const ArrayCopy& copy,
-                                       const StreamRef* stream = nullptr);
+CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
+                                       const Array::Part& part, const StreamRef* stream = nullptr);
 
 }  // namespace internal
 
 /// Copy(), CopyAsync() of arrays
 ///
-/// Between an array and memory, of the device or the host: whole, or the part that `copy` names.
+/// Between an array and memory, of the device or the host: whole, or the part that `part` names.
 /// Without a pitch the memory has as many bytes as the part; with one at least as many as lead to
 /// the end of its last row. An element of the memory is one of the array, or a part of one (a
 /// channel, a byte).
@@ -187,46 +185,46 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, con
 /// Source:  CUDA Driver API, cuMemcpy3D; docs/guarantees.md.
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,
-                               const ArrayCopy& copy = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), copy);
+                               const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const Array& to, const HostSpan<T>& from,
-                               const ArrayCopy& copy = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), copy);
+                               const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to, const Array& from,
-                               const ArrayCopy& copy = {}) {
-  return internal::CopyFromArray(internal::WrittenEnd(to), from, copy);
+                               const Array::Part& part = {}) {
+  return internal::CopyFromArray(internal::WrittenEnd(to), from, part);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const HostSpan<T>& to, const Array& from,
-                               const ArrayCopy& copy = {}) {
+                               const Array::Part& part = {}) {
   static_assert(!std::is_const_v<T>, "a span of const is only read");
-  return internal::CopyFromArray(internal::EndOf(to), from, copy);
+  return internal::CopyFromArray(internal::EndOf(to), from, part);
 }
 
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const DeviceView<T>& from,
-                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), copy, &stream);
+                                    const StreamRef& stream, const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part, &stream);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const HostSpan<T>& from,
-                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), copy, &stream);
+                                    const StreamRef& stream, const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part, &stream);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to, const Array& from,
-                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
-  return internal::CopyFromArray(internal::WrittenEnd(to), from, copy, &stream);
+                                    const StreamRef& stream, const Array::Part& part = {}) {
+  return internal::CopyFromArray(internal::WrittenEnd(to), from, part, &stream);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const HostSpan<T>& to, const Array& from,
-                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
+                                    const StreamRef& stream, const Array::Part& part = {}) {
   static_assert(!std::is_const_v<T>, "a span of const is only read");
-  return internal::CopyFromArray(internal::EndOf(to), from, copy, &stream);
+  return internal::CopyFromArray(internal::EndOf(to), from, part, &stream);
 }
 
 CUGUEST_END_NAMESPACE

@@ -354,8 +354,8 @@ CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
 
 /// cuguest_residency
 ///
-/// Makes a context a thread's own, for a library's worker threads: a ThreadResidency. Guards on its
-/// way then elide.
+/// Makes a context a thread's own, for a library's worker threads: a ContextScope that pushes
+/// always and is left where it cannot be moved. Guards on its way then elide.
 ///
 /// Stack:   +1 from entering until it leaves, whatever was on it; then as it was found.
 /// Count:   none; the owner of the thread keeps the context alive.
@@ -548,7 +548,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_move(cuguest_shared
 CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
 CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
 
-/// What a guard found: IncidentKind of incident.h. Later releases may add to them.
+/// What a guard found: Incident::Kind of incident.h. Later releases may add to them.
 enum {
   CUGUEST_REPLACED = 0,
   CUGUEST_LEAKED_PUSH = 1,

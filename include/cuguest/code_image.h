@@ -36,19 +36,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-enum class CodeKind {
-  kPtx,               ///< text
-  kCubin,             ///< device ELF that can be loaded
-  kRelocatableCubin,  ///< device ELF for a linker: nvcc -dc -cubin
-  kFatbin,            ///< a container of the others; see CodeImage::has_lto_ir()
-  kObject,            ///< host ELF with device code in it: nvcc -dc
-  kArchive,           ///< .a
-  kLtoIr,             ///< nvcc -dlto -ltoir
-};
-
-/// "PTX", "a cubin", "an archive" ...: for messages. Never null.
-[[nodiscard]] CUGUEST_API const char* ToString(CodeKind kind) noexcept;
-
 namespace internal {
 struct CodeImageData;
 struct ImageAccess;
@@ -64,6 +51,18 @@ struct ImageAccess;
 /// Cost:    making one reads the header, and of a container those of its entries.
 class CUGUEST_API CodeImage {
  public:
+  enum class Kind {
+    kPtx,               ///< text
+    kCubin,             ///< device ELF that can be loaded
+    kRelocatableCubin,  ///< device ELF for a linker: nvcc -dc -cubin
+    kFatbin,            ///< a container of the others; see CodeImage::has_lto_ir()
+    kObject,            ///< host ELF with device code in it: nvcc -dc
+    kArchive,           ///< .a
+    kLtoIr,             ///< nvcc -dlto -ltoir
+  };
+
+  /// "PTX", "a cubin", "an archive" ...: for messages. Never null.
+
   /// Read at once; the file may change afterwards. name() is the path.
   ///
   /// Errors: kNotFound            no such file
@@ -97,7 +96,7 @@ class CUGUEST_API CodeImage {
   CUGUEST_HIDE CodeImage& operator=(const CodeImage&) = default;
   CUGUEST_HIDE ~CodeImage() = default;
 
-  [[nodiscard]] CodeKind kind() const noexcept;
+  [[nodiscard]] Kind kind() const noexcept;
 
   /// Starts at a multiple of 8. PTX ends in a NUL, which is counted.
   [[nodiscard]] HostSpan<const unsigned char> bytes() const noexcept;
@@ -137,6 +136,8 @@ class CUGUEST_API CodeImage {
 
   std::shared_ptr<const internal::CodeImageData> data_;
 };
+
+[[nodiscard]] CUGUEST_API const char* ToString(CodeImage::Kind kind) noexcept;
 
 CUGUEST_END_NAMESPACE
 

@@ -95,13 +95,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
                                                    Location where = Location::Here()) noexcept
       : ContextGuard(ContextRef(holder.context()), mode, where) {}
 
-  // Not for embedders: enters what was found current just now, and calls the driver for nothing.
-  // Needs current.IsSeen().
-  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept
-      : scope_(internal::Scope::kNotSet) {
-    scope_.Enter(current, where);
-  }
-
   /// Neither copied nor moved: a scope that is handed on is a ContextScope (context_scope.h). A
   /// conditional guard is empty at first and enters with MoveTo(), or is a
   /// std::optional<ContextGuard> and emplace(context, GuardMode::kElide, Location::Here()).
@@ -182,6 +175,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
+  friend class AcquiredGuard;
   friend class HostScope;
   friend class internal::HandleScope;
 

@@ -5,7 +5,8 @@
 // -----------------------------------------------------------------------------
 /// \file
 /// `ContextScope` is a ContextGuard in two halves, for hosts that enter a context in one function
-/// and leave it in another, and keep a stack of scopes of their own.
+/// and leave it in another, and keep a stack of scopes of their own; and for a library's own worker
+/// threads, which bind a context once, so that the guards on their way find it current and elide.
 ///
 ///   cuguest::ContextScope& scope = scopes.emplace_back();  // of a std::vector<ContextScope>
 ///   const CUresult code = scope.Enter(context);
@@ -14,7 +15,14 @@
 ///   scopes.back().Leave();                                 // in another function
 ///   scopes.pop_back();
 ///
-/// Where the scope is a block, use ContextGuard.
+///   cuguest::ContextScope home;                            // on a thread of the library's own
+///   if (home.Enter(context, GuardMode::kAlwaysPush) != CUDA_SUCCESS) return
+///   cuguest::ToStatus(home); while (Job* job = jobs->Take()) {
+///     job->Run();                                          // guards inside: two queries each
+///     if (home.Reassert() != CUDA_SUCCESS) break;          // or home.MoveTo(): after a reset
+///   }
+///
+/// Where the scope is a block, and on a caller's thread, use ContextGuard.
 ///
 /// Notes are in docs/notes.md.
 
@@ -87,7 +95,8 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   }
 
   /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave; it
-  /// is ok() before the first.
+  /// is ok() before the first. One whose context is gone is inside nothing when Reassert() has said
+  /// so; one that MoveTo() could not move stays where it was.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }

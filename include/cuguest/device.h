@@ -7,7 +7,7 @@
 /// `Device` names a GPU of this process. Asking for one initialises the driver but
 /// creates no context and makes none current.
 ///
-///   absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Ordinal{1});
+///   absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Device::Ordinal{1});
 ///   if (!device.ok()) return device.status();   // says how many there are
 
 #ifndef CUGUEST_DEVICE_H_
@@ -23,24 +23,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// A position in this process's list of devices, in the order CUDA_VISIBLE_DEVICES
-/// gave them. It means nothing in another process: pass a UUID there. Write
-/// `Ordinal{1}`; an int does not convert.
-enum class Ordinal : int {};
-
-/// The 16 bytes that name a device across processes and reboots.
-struct Uuid {
-  CUGUEST_HIDE Uuid() = default;
-
-  std::array<unsigned char, 16> bytes{};
-  bool is_mig = false;  ///< they name an instance of a device in MIG mode
-  /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-" and the same, as nvidia-smi and
-  /// CUDA_VISIBLE_DEVICES write it.
-  [[nodiscard]] CUGUEST_API std::string ToString() const;
-  CUGUEST_HIDE friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
-  CUGUEST_HIDE friend bool operator!=(const Uuid& a, const Uuid& b) { return !(a == b); }
-};
-
 /// Device
 ///
 /// Stack:   never touched.
@@ -50,6 +32,24 @@ struct Uuid {
 ///          Count() answers 0 where a working driver sees no device.
 class CUGUEST_API Device {
  public:
+  /// A position in this process's list of devices, in the order CUDA_VISIBLE_DEVICES
+  /// gave them. It means nothing in another process: pass a UUID there. Write
+  /// `Device::Ordinal{1}`; an int does not convert.
+  enum class Ordinal : int {};
+
+  /// The 16 bytes that name a device across processes and reboots.
+  struct Uuid {
+    CUGUEST_HIDE Uuid() = default;
+
+    std::array<unsigned char, 16> bytes{};
+    bool is_mig = false;  ///< they name an instance of a device in MIG mode
+    /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-" and the same, as nvidia-smi and
+    /// CUDA_VISIBLE_DEVICES write it.
+    [[nodiscard]] CUGUEST_API std::string ToString() const;
+    CUGUEST_HIDE friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
+    CUGUEST_HIDE friend bool operator!=(const Uuid& a, const Uuid& b) { return !(a == b); }
+  };
+
   /// How many devices this process sees.
   [[nodiscard]] static absl::StatusOr<int> Count();
 

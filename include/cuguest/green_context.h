@@ -29,7 +29,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/toolkit.h"
 #include "cuguest/sm_count.h"
-#include "cuguest/sm_partition.h"
+#include "cuguest/sm_split.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -69,7 +69,7 @@ class CUGUEST_API GreenContext {
   ///         when it is destroyed. Where the primary context is inactive, creating it comes on top,
   ///         and destroying it afterwards: see PrimaryContext::Retain. A description of the
   ///         partition stays in the driver; CUDA has no call that frees it.
-  [[nodiscard]] static absl::StatusOr<GreenContext> Create(const SmPartition& partition);
+  [[nodiscard]] static absl::StatusOr<GreenContext> Create(const SmSplit::Part& partition);
 
   CUGUEST_HIDE GreenContext() noexcept = default;  // empty
   CUGUEST_HIDE GreenContext(GreenContext&& other) noexcept

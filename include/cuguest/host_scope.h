@@ -32,7 +32,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// HostScope
 ///
 /// It leaves the guards and scopes of this copy of cuguest that are open on the calling thread
-/// (those of ThreadResidency, DeviceGuard, CalleeScope and cuguest_push() too), the innermost
+/// (those of ContextScope, DeviceGuard, CalleeScope and cuguest_push() too), the innermost
 /// first, and enters them again in the opposite order: the host finds the stack with which it
 /// called the library, however many guards are in between. It stops where somebody else's entry
 /// lies above what a guard left on the stack: that is the caller's, who called the library from

@@ -30,35 +30,35 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-enum class IncidentKind : unsigned char {
-  kReplaced,     ///< the top of the stack was replaced, as cudaSetDevice does
-  kLeakedPush,   ///< one or more pushes were left on the stack
-  kExtraPop,     ///< an entry that was not the callee's was popped
-  kDestroyed,    ///< a context whose entry was to be restored, or the guard's own, was
-                 ///< destroyed and its entry with it
-  kFailed,       ///< the driver refused a call that the restoration needed
-  kCaptureMode,  ///< another stream-capture mode was left behind; the stack is not concerned
-  kLastError,    ///< another last error of the runtime was left behind, or the caller's taken;
-                 ///< the stack is not concerned
-  kElsewhere,    ///< a guard or scope was ended on another thread than its own; both stacks were
-                 ///< left alone, and its own thread restores its stack
-  kUnasked,      ///< a guard failed to enter, and ended without anybody having asked: what was
-                 ///< done in its scope was done in the caller's context
-  kOutOfTurn,    ///< a guard or scope was destroyed while another one was open inside it; the stack
-                 ///< is restored when that one has ended
-};
-CUGUEST_HIDE inline constexpr int kIncidentKinds = 10;
-
-enum class Repair : unsigned char {
-  kRepaired,    ///< the caller's stack is what it was, for certain
-  kInferred,    ///< the caller's context is current; the rest of the stack is what it was on
-                ///< the most likely reading of what was found, see Note [What is inferred]
-  kUnrepaired,  ///< neither is known: see `current`
-};
-
 /// Valid only while the listener's callback runs.
 struct Incident {
-  IncidentKind kind;
+  enum class Kind : unsigned char {
+    kReplaced,     ///< the top of the stack was replaced, as cudaSetDevice does
+    kLeakedPush,   ///< one or more pushes were left on the stack
+    kExtraPop,     ///< an entry that was not the callee's was popped
+    kDestroyed,    ///< a context whose entry was to be restored, or the guard's own, was
+                   ///< destroyed and its entry with it
+    kFailed,       ///< the driver refused a call that the restoration needed
+    kCaptureMode,  ///< another stream-capture mode was left behind; the stack is not concerned
+    kLastError,    ///< another last error of the runtime was left behind, or the caller's taken;
+                   ///< the stack is not concerned
+    kElsewhere,    ///< a guard or scope was ended on another thread than its own; both stacks were
+                   ///< left alone, and its own thread restores its stack
+    kUnasked,      ///< a guard failed to enter, and ended without anybody having asked: what was
+                   ///< done in its scope was done in the caller's context
+    kOutOfTurn,  ///< a guard or scope was destroyed while another one was open inside it; the stack
+                 ///< is restored when that one has ended
+  };
+  CUGUEST_HIDE static constexpr int kKinds = 10;
+
+  enum class Repair : unsigned char {
+    kRepaired,    ///< the caller's stack is what it was, for certain
+    kInferred,    ///< the caller's context is current; the rest of the stack is what it was on
+                  ///< the most likely reading of what was found, see Note [What is inferred]
+    kUnrepaired,  ///< neither is known: see `current`
+  };
+
+  Kind kind;
   Repair repair;
   CUresult result;     ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
                        ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
@@ -75,13 +75,13 @@ struct Incident {
 };
 
 /// How many incidents of `kind` there were since the library was loaded.
-[[nodiscard]] CUGUEST_API unsigned long long IncidentCount(IncidentKind kind) noexcept;
+[[nodiscard]] CUGUEST_API unsigned long long IncidentCount(Incident::Kind kind) noexcept;
 [[nodiscard]] CUGUEST_API unsigned long long IncidentCount() noexcept;  // of every kind
 
 /// "replaced the current context", "left a push behind", ...: fits "a callee ...".
-[[nodiscard]] CUGUEST_API const char* Name(IncidentKind kind) noexcept;
+[[nodiscard]] CUGUEST_API const char* Name(Incident::Kind kind) noexcept;
 /// "repaired", "repaired by inference", "not repaired".
-[[nodiscard]] CUGUEST_API const char* Name(Repair repair) noexcept;
+[[nodiscard]] CUGUEST_API const char* Name(Incident::Repair repair) noexcept;
 
 CUGUEST_END_NAMESPACE
 

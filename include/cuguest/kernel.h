@@ -49,15 +49,6 @@ struct KernelAttributes {
   int binary_version;
 };
 
-/// Where a parameter lies in a packed buffer. Bytes.
-struct KernelParameter {
-  std::size_t offset;
-  std::size_t size;
-  CUGUEST_HIDE friend bool operator==(const KernelParameter& a, const KernelParameter& b) {
-    return a.offset == b.offset && a.size == b.size;
-  }
-};
-
 /// Kernel
 ///
 /// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
@@ -80,6 +71,15 @@ struct KernelParameter {
 ///          bytes once, decompressed (for launches: see Note [What is checked of a shape]).
 class CUGUEST_API Kernel {
  public:
+  /// Where a parameter lies in a packed buffer. Bytes.
+  struct Parameter {
+    std::size_t offset;
+    std::size_t size;
+    CUGUEST_HIDE friend bool operator==(const Parameter& a, const Parameter& b) {
+      return a.offset == b.offset && a.size == b.size;
+    }
+  };
+
   /// As the compiler declares them, but hidden.
   CUGUEST_HIDE Kernel(const Kernel&) = default;
   CUGUEST_HIDE Kernel(Kernel&&) = default;
@@ -162,8 +162,7 @@ class CUGUEST_API Kernel {
   /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
   /// Cost:   five, and one for each parameter; of a borrowed kernel one more, which fails: no image
   ///         says how many it has.
-  [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
-      const ContextRef& context) const;
+  [[nodiscard]] absl::StatusOr<std::vector<Parameter>> Parameters(const ContextRef& context) const;
 
   /// The same kernel of the same code.
   CUGUEST_HIDE friend bool operator==(const Kernel& a, const Kernel& b) noexcept {

@@ -36,21 +36,21 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// A number of blocks or threads in each dimension.
-struct Dim3 {
-  CUGUEST_HIDE constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1,
-                              unsigned z_count = 1) noexcept
-      : x(x_count), y(y_count), z(z_count) {}
-  unsigned x;
-  unsigned y;
-  unsigned z;
-};
-
 /// LaunchShape
 ///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
 ///   shape.shared_bytes = 16 << 10;
 struct LaunchShape {
+  /// A number of blocks or threads in each dimension.
+  struct Dim3 {
+    CUGUEST_HIDE constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1,
+                                unsigned z_count = 1) noexcept
+        : x(x_count), y(y_count), z(z_count) {}
+    unsigned x;
+    unsigned y;
+    unsigned z;
+  };
+
   CUGUEST_HIDE LaunchShape() = default;
   CUGUEST_HIDE constexpr LaunchShape(Dim3 blocks, Dim3 threads,
                                      std::size_t dynamic_shared_bytes = 0) noexcept

@@ -11,7 +11,8 @@
 ///   if (!memory.ok()) return memory.status();
 ///   std::puts(memory->ToString().c_str());
 ///   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
-///   if (memory->kind == MemoryKind::kUnregistered) return CopyThroughTheHost(pointer);
+///   if (memory->kind == MemoryDescription::Kind::kUnregistered) return
+///   CopyThroughTheHost(pointer);
 ///
 /// Notes are in docs/notes.md.
 
@@ -31,29 +32,25 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-enum class MemoryKind : unsigned char {
-  kUnregistered,
-  kDevice,
-  kManaged,
-  kPinnedHost,
-  kPool,
-  kVirtual,
-};
-
-/// "device memory", "pinned host memory", ...
-[[nodiscard]] CUGUEST_API const char* Name(MemoryKind kind) noexcept;
-
-/// What the device that holds the memory may do with it. Only virtual memory has another
-/// answer than kReadWrite.
-enum class MemoryAccess : unsigned char { kNone, kRead, kReadWrite };
-
 /// MemoryDescription
 ///
 /// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
 struct CUGUEST_API MemoryDescription {
+  enum class Kind : unsigned char {
+    kUnregistered,
+    kDevice,
+    kManaged,
+    kPinnedHost,
+    kPool,
+    kVirtual,
+  };
+  /// What the device that holds the memory may do with it. Only virtual memory has another
+  /// answer than kReadWrite.
+  enum class Access : unsigned char { kNone, kRead, kReadWrite };
+
   CUGUEST_HIDE MemoryDescription() = default;
 
-  MemoryKind kind = MemoryKind::kUnregistered;
+  Kind kind = Kind::kUnregistered;
   CUdeviceptr pointer = 0;  ///< what was asked about
 
   /// The incarnation of the context that it belongs to; empty where it belongs to a device.
@@ -75,7 +72,7 @@ struct CUGUEST_API MemoryDescription {
   CUdeviceptr device_address = 0;
   void* host_address = nullptr;
 
-  MemoryAccess access = MemoryAccess::kNone;
+  Access access = Access::kNone;
   CUmemoryPool pool = nullptr;  ///< of kPool; it may have been destroyed
 
   /// From `base` to the pointer, and from there to the end.
@@ -87,6 +84,9 @@ struct CUGUEST_API MemoryDescription {
   /// One line.
   [[nodiscard]] std::string ToString() const;
 };
+
+/// "device memory", "pinned host memory", ...
+[[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
 /// Describe()
 ///

@@ -62,6 +62,8 @@ struct ModuleAccess;
 /// Captures: none is harmed; see Note [Loading while something captures].
 class CUGUEST_API Module {
  public:
+  enum class LoadingMode { kEager, kLazy };
+
   /// Loads `image`, for every context; no context need exist, and none is made.
   ///
   /// Errors: those of Driver::GetInitialized(), and
@@ -189,7 +191,6 @@ class CUGUEST_API Module {
 };
 
 /// When the driver loads kernels: with the code they are of, or at the first use of each.
-enum class LoadingMode { kEager, kLazy };
 
 /// As CUDA_MODULE_LOADING was when the driver was initialised.
 ///
@@ -198,7 +199,7 @@ enum class LoadingMode { kEager, kLazy };
 ///         kFailedPrecondition  before cuInit
 /// Threads: any.
 /// Cost:    one driver call.
-[[nodiscard]] CUGUEST_API absl::StatusOr<LoadingMode> GetLoadingMode();
+[[nodiscard]] CUGUEST_API absl::StatusOr<Module::LoadingMode> GetLoadingMode();
 
 CUGUEST_END_NAMESPACE
 

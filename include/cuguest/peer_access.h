@@ -27,14 +27,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// What the link from one device to another can do, enabled or not.
-struct PeerLink {
-  bool access;        ///< kernels may use the other's memory, once that is enabled
-  bool atomics;       ///< with native atomic operations over the whole link
-  bool arrays;        ///< CUDA arrays too
-  int relative_rank;  ///< 0 is the fastest link of this machine; undefined without access
-};
-
 /// PeerAccess
 ///
 /// Counted: the objects of one pair in this copy of cuguest share one access, which lasts until the
@@ -51,13 +43,21 @@ struct PeerLink {
 ///          Memory Copy"; docs/guarantees.md.
 class CUGUEST_API PeerAccess {
  public:
+  /// What the link from one device to another can do, enabled or not.
+  struct Link {
+    bool access;        ///< kernels may use the other's memory, once that is enabled
+    bool atomics;       ///< with native atomic operations over the whole link
+    bool arrays;        ///< CUDA arrays too
+    int relative_rank;  ///< 0 is the fastest link of this machine; undefined without access
+  };
+
   /// From `device` to the memory of `peer`. Of one device to itself there is no link: all
   /// false.
   ///
   /// Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
   /// Cost:   four driver calls; no context.
   /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
-  [[nodiscard]] static absl::StatusOr<PeerLink> Query(Device device, Device peer);
+  [[nodiscard]] static absl::StatusOr<Link> Query(Device device, Device peer);
 
   /// Lets `context` use the memory of `peer`; not the other way round. Where that is enabled
   /// already, the driver says so by a call that fails (704), and nothing else can tell.

@@ -35,20 +35,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Texels
-///
-/// What lies in memory that is read through a texture: elements, as those of an array. With a
-/// height, rows of them.
-struct Texels {
-  CUGUEST_HIDE Texels() = default;
-
-  CUarray_format format = CU_AD_FORMAT_FLOAT;
-  unsigned channels = 1;
-  std::size_t width = 0;
-  std::size_t height = 0;  ///< 0: one dimension
-  std::size_t pitch = 0;   ///< bytes from one row to the next; not used without a height
-};
-
 /// TextureObject
 ///
 /// It goes with its context: when that is destroyed or reset, or its last reference is released. An
@@ -70,6 +56,18 @@ struct Texels {
 /// Source:  CUDA Driver API, cuTexObjectCreate; docs/guarantees.md.
 class [[nodiscard]] TextureObject {
  public:
+  /// What lies in memory that is read through a texture: elements, as those of an array. With a
+  /// height, rows of them.
+  struct Texels {
+    CUGUEST_HIDE Texels() = default;
+
+    CUarray_format format = CU_AD_FORMAT_FLOAT;
+    unsigned channels = 1;
+    std::size_t width = 0;
+    std::size_t height = 0;  ///< 0: one dimension
+    std::size_t pitch = 0;   ///< bytes from one row to the next; not used without a height
+  };
+
   /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes. Invalidates no
   /// capture, in any mode, on any thread; nor do the other forms.
   ///

@@ -38,7 +38,7 @@ constexpr char kAcquireCurrent[] = "acquire the current context";
 struct Current {
   CUcontext context = nullptr;
   CUdevice device = 0;
-  CUresult life = CUDA_SUCCESS;
+  CUresult alive = CUDA_SUCCESS;
   ContextRef incarnation;  // empty if it is dead
 
   bool IsOn(CUdevice wanted) const { return context != nullptr && device == wanted; }
@@ -82,8 +82,8 @@ CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& befor
   CUresult code = is_any ? CUDA_SUCCESS : asked.code;
   if (is_any && current->device == kDeviceNotAsked) code = driver.CtxGetDevice(&current->device);
   if (is_any && code == CUDA_SUCCESS) {
-    current->life = Identify(asked, &current->incarnation);
-    if (current->life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current->life;
+    current->alive = Identify(asked, &current->incarnation);
+    if (current->alive != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current->alive;
   }
   if (code != CUDA_SUCCESS) return Failure(code, Why::kAlone, "look at the current context");
   if (current->incarnation.ok()) See(current->incarnation, current->device);
@@ -232,7 +232,7 @@ CallOutcome AcquireCurrent(const CurrentContext& asked, CUdevice device,
     return With(Failure(CUDA_ERROR_INVALID_CONTEXT, Why::kOtherDevice), device, current);
   }
   if (!current.incarnation.ok()) {
-    return With(Failure(current.life, kAcquireCurrent), device, current);
+    return With(Failure(current.alive, kAcquireCurrent), device, current);
   }
   return Found(current.incarnation, ContextSource::kCurrent, device, acquired);
 }

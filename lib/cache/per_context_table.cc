@@ -178,25 +178,25 @@ std::size_t Hash(const ContextRef& context) noexcept {
   return static_cast<std::size_t>((handle >> 4) ^ (handle >> 12));
 }
 
-enum class Life : unsigned char { kGoesOn, kIsOver, kUnknown };
+enum class Alive : unsigned char { kYes, kNo, kUnknown };
 
 // See Note [What is asked of the driver].
-Life LifeOf(const ContextRef& context, bool is_primary) noexcept {
+Alive AskIfAlive(const ContextRef& context, bool is_primary) noexcept {
   if (!is_primary) {
     CUresult code = CUDA_SUCCESS;
     const DriverTable* const driver = TryDriver(&code);
     CUcontext current = nullptr;
     if (driver == nullptr || driver->CtxGetCurrent(&current) != CUDA_SUCCESS ||
         current != context.get()) {
-      return Life::kUnknown;
+      return Alive::kUnknown;
     }
   }
   const CUresult code = context.Check();
-  if (code == CUDA_SUCCESS) return Life::kGoesOn;
+  if (code == CUDA_SUCCESS) return Alive::kYes;
   const bool is_over =
       code == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_INVALID_CONTEXT;
   // Otherwise it cannot be asked: a stream callback, a forked child, a sticky error.
-  return is_over ? Life::kIsOver : Life::kUnknown;
+  return is_over ? Alive::kNo : Alive::kUnknown;
 }
 
 }  // namespace
@@ -288,7 +288,7 @@ PerContextTable::~PerContextTable() {
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
     if (entry->IsKept()) {
-      entry->Close(/*dead=*/LifeOf(entry->context, entry->is_primary) != Life::kGoesOn);
+      entry->Close(/*dead=*/AskIfAlive(entry->context, entry->is_primary) != Alive::kYes);
     }
     // What somebody still pins, or makes, is leaked rather than freed while in use.
     const bool is_used =
@@ -433,7 +433,7 @@ std::size_t PerContextTable::DropDead() {
   std::size_t dropped = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     const auto [context, is_primary] = KeptIn(*entry);
-    if (context.get() == nullptr || LifeOf(context, is_primary) != Life::kIsOver) continue;
+    if (context.get() == nullptr || AskIfAlive(context, is_primary) != Alive::kNo) continue;
     if (CloseDead(entry, context)) ++dropped;
   }
   EndDropped(ContextRef());

@@ -9,20 +9,20 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-static_assert(CUGUEST_REPLACED == static_cast<int>(IncidentKind::kReplaced));
-static_assert(CUGUEST_LEAKED_PUSH == static_cast<int>(IncidentKind::kLeakedPush));
-static_assert(CUGUEST_EXTRA_POP == static_cast<int>(IncidentKind::kExtraPop));
-static_assert(CUGUEST_DESTROYED == static_cast<int>(IncidentKind::kDestroyed));
-static_assert(CUGUEST_FAILED == static_cast<int>(IncidentKind::kFailed));
-static_assert(CUGUEST_CAPTURE_MODE == static_cast<int>(IncidentKind::kCaptureMode));
-static_assert(CUGUEST_LAST_ERROR == static_cast<int>(IncidentKind::kLastError));
-static_assert(CUGUEST_ELSEWHERE == static_cast<int>(IncidentKind::kElsewhere));
-static_assert(CUGUEST_UNASKED == static_cast<int>(IncidentKind::kUnasked));
-static_assert(CUGUEST_OUT_OF_TURN == static_cast<int>(IncidentKind::kOutOfTurn));
-static_assert(CUGUEST_OUT_OF_TURN + 1 == kIncidentKinds);
-static_assert(CUGUEST_REPAIRED == static_cast<int>(Repair::kRepaired));
-static_assert(CUGUEST_INFERRED == static_cast<int>(Repair::kInferred));
-static_assert(CUGUEST_UNREPAIRED == static_cast<int>(Repair::kUnrepaired));
+static_assert(CUGUEST_REPLACED == static_cast<int>(Incident::Kind::kReplaced));
+static_assert(CUGUEST_LEAKED_PUSH == static_cast<int>(Incident::Kind::kLeakedPush));
+static_assert(CUGUEST_EXTRA_POP == static_cast<int>(Incident::Kind::kExtraPop));
+static_assert(CUGUEST_DESTROYED == static_cast<int>(Incident::Kind::kDestroyed));
+static_assert(CUGUEST_FAILED == static_cast<int>(Incident::Kind::kFailed));
+static_assert(CUGUEST_CAPTURE_MODE == static_cast<int>(Incident::Kind::kCaptureMode));
+static_assert(CUGUEST_LAST_ERROR == static_cast<int>(Incident::Kind::kLastError));
+static_assert(CUGUEST_ELSEWHERE == static_cast<int>(Incident::Kind::kElsewhere));
+static_assert(CUGUEST_UNASKED == static_cast<int>(Incident::Kind::kUnasked));
+static_assert(CUGUEST_OUT_OF_TURN == static_cast<int>(Incident::Kind::kOutOfTurn));
+static_assert(CUGUEST_OUT_OF_TURN + 1 == Incident::kKinds);
+static_assert(CUGUEST_REPAIRED == static_cast<int>(Incident::Repair::kRepaired));
+static_assert(CUGUEST_INFERRED == static_cast<int>(Incident::Repair::kInferred));
+static_assert(CUGUEST_UNREPAIRED == static_cast<int>(Incident::Repair::kUnrepaired));
 
 struct ListenerInStorage {
   ListenerInStorage(cuguest_incident_callback c, void* u) noexcept
@@ -57,14 +57,15 @@ CUGUEST_END_INTERNAL_NAMESPACE
 namespace c = cuguest::internal;
 
 const char* cuguest_incident_name(int kind) {
-  const bool is_one = kind >= 0 && kind < cuguest::kIncidentKinds;
-  return cuguest::Name(static_cast<cuguest::IncidentKind>(is_one ? kind : cuguest::kIncidentKinds));
+  const bool is_one = kind >= 0 && kind < cuguest::Incident::kKinds;
+  return cuguest::Name(
+      static_cast<cuguest::Incident::Kind>(is_one ? kind : cuguest::Incident::kKinds));
 }
 
 const char* cuguest_repair_name(int repair) {
   const bool is_one = repair >= CUGUEST_REPAIRED && repair <= CUGUEST_UNREPAIRED;
-  return cuguest::Name(is_one ? static_cast<cuguest::Repair>(repair)
-                              : cuguest::Repair::kUnrepaired);
+  return cuguest::Name(is_one ? static_cast<cuguest::Incident::Repair>(repair)
+                              : cuguest::Incident::Repair::kUnrepaired);
 }
 
 int cuguest_incident_listener_register(cuguest_incident_listener* listener,
@@ -89,6 +90,6 @@ void cuguest_incident_listener_cleanup(cuguest_incident_listener* listener) {
 
 unsigned long long cuguest_incident_count(int kind) {
   if (kind == -1) return cuguest::IncidentCount();
-  const bool is_one = kind >= 0 && kind < cuguest::kIncidentKinds;
-  return is_one ? cuguest::IncidentCount(static_cast<cuguest::IncidentKind>(kind)) : 0;
+  const bool is_one = kind >= 0 && kind < cuguest::Incident::kKinds;
+  return is_one ? cuguest::IncidentCount(static_cast<cuguest::Incident::Kind>(kind)) : 0;
 }

@@ -1,12 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/c.h"
-#include "cuguest/thread_residency.h"
+#include "cuguest/context_scope.h"
+#include "cuguest/internal/this_thread.h"
 #include "lib/capi/c_storage.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
-using ResidencyStorage = StorageOf<ThreadResidency, cuguest_residency>;
+
+// A scope that is left where it could not be moved, and that another thread never enters.
+class Residency {
+ public:
+  Residency(const ContextRef& context, Location where) noexcept : where_(where) {
+    code_ = scope_.Enter(context, GuardMode::kAlwaysPush, where);
+  }
+  CUresult result() const noexcept { return code_; }
+  CUresult Reassert() noexcept {
+    return thread_.IsThis() ? scope_.Reassert() : CUDA_ERROR_ILLEGAL_STATE;
+  }
+  CUresult MoveTo(const ContextRef& context) noexcept {
+    if (!thread_.IsThis()) return CUDA_ERROR_ILLEGAL_STATE;
+    const CUresult code = scope_.MoveTo(context, where_);
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_ILLEGAL_STATE) static_cast<void>(Leave());
+    return code;
+  }
+  CUresult Leave() noexcept {
+    const CUresult code = scope_.Leave();
+    return code == CUDA_ERROR_ILLEGAL_STATE ? CUDA_SUCCESS : code;  // it has left already
+  }
+
+ private:
+  const BoundThread thread_;
+  const Location where_;
+  CUresult code_;
+  ContextScope scope_;
+};
+using ResidencyStorage = StorageOf<Residency, cuguest_residency>;
+
 }  // namespace
 CUGUEST_END_INTERNAL_NAMESPACE
 
@@ -36,12 +66,11 @@ int cuguest_residency_move_to(cuguest_residency* residency, const cuguest_ref* r
 }
 
 int cuguest_residency_leave(cuguest_residency* residency) {
-  return c::EndScope<cuguest::ThreadResidency>(
-      residency, [](cuguest::ThreadResidency* object) { return object->Leave(); });
+  return c::EndScope<c::Residency>(residency, [](c::Residency* object) { return object->Leave(); });
 }
 
 // Its destructor leaves.
 void cuguest_residency_cleanup(cuguest_residency* residency) {
-  static_cast<void>(c::EndScope<cuguest::ThreadResidency>(
-      residency, [](cuguest::ThreadResidency*) { return CUDA_SUCCESS; }));
+  static_cast<void>(
+      c::EndScope<c::Residency>(residency, [](c::Residency*) { return CUDA_SUCCESS; }));
 }

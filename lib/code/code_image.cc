@@ -74,7 +74,8 @@ cudaimage::Bytes ReadersBytes(HostSpan<const unsigned char> bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-static_assert(static_cast<int>(cudaimage::CodeKind::kLtoIr) == static_cast<int>(CodeKind::kLtoIr),
+static_assert(static_cast<int>(cudaimage::CodeKind::kLtoIr) ==
+                  static_cast<int>(CodeImage::Kind::kLtoIr),
               "the reader's kinds are ours");
 
 absl::Status OfImage(const std::string& name, const cudaimage::Status& status) {
@@ -137,7 +138,7 @@ absl::StatusOr<Storage> ReadFile(const std::string& path, std::size_t* size) {
 
 }  // namespace
 
-const char* ToString(CodeKind kind) noexcept {
+const char* ToString(CodeImage::Kind kind) noexcept {
   return cudaimage::ToString(static_cast<cudaimage::CodeKind>(kind));
 }
 
@@ -189,12 +190,14 @@ absl::StatusOr<CodeImage> CodeImage::Borrow(HostSpan<const unsigned char> bytes,
 absl::StatusOr<CodeImage> CodeImage::FromPtx(std::string_view text, std::string_view name) {
   absl::StatusOr<CodeImage> image =
       Copy({reinterpret_cast<const unsigned char*>(text.data()), text.size()}, name);
-  if (!image.ok() || image->kind() == CodeKind::kPtx) return image;
+  if (!image.ok() || image->kind() == CodeImage::Kind::kPtx) return image;
   return absl::InvalidArgumentError(absl::StrCat("device code \"", NameOf(name), "\": it is ",
                                                  ToString(image->kind()), ", not PTX"));
 }
 
-CodeKind CodeImage::kind() const noexcept { return static_cast<CodeKind>(data_->kind); }
+CodeImage::Kind CodeImage::kind() const noexcept {
+  return static_cast<CodeImage::Kind>(data_->kind);
+}
 HostSpan<const unsigned char> CodeImage::bytes() const noexcept { return data_->bytes; }
 const std::string& CodeImage::name() const noexcept { return data_->name; }
 bool CodeImage::has_lto_ir() const noexcept { return data_->lto_ir; }

@@ -61,9 +61,9 @@ absl::StatusOr<CUfunction> Kernel::FunctionIn(const ContextRef& context) const {
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(CUcontext context) const {
   if (state_ == nullptr) return internal::NoKernel("use");
-  const ContextRef life = ContextRef::Borrow(context);
-  CUGUEST_RETURN_IF_CUDA_ERROR(life.result(), KernelText("use", *state_), life.advice());
-  return FunctionIn(life);
+  const ContextRef borrowed = ContextRef::Borrow(context);
+  CUGUEST_RETURN_IF_CUDA_ERROR(borrowed.result(), KernelText("use", *state_), borrowed.advice());
+  return FunctionIn(borrowed);
 }
 
 absl::Status Kernel::Preload(const ContextRef& context) const {
@@ -124,12 +124,12 @@ absl::Status Kernel::SetMaxDynamicSharedBytes(const ContextRef& context, std::si
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<KernelParameter>> Kernel::Parameters(const ContextRef& context) const {
+absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::Parameters(const ContextRef& context) const {
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
   CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncGetParamInfo).status());
-  std::vector<KernelParameter> parameters;
+  std::vector<Kernel::Parameter> parameters;
   CUGUEST_RETURN_IF_CUDA_ERROR(
       internal::AskParams(driver, function.function, function.in_image.parameters, &parameters),
       KernelText("use", kernel));

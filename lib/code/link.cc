@@ -14,7 +14,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-CUjitInputType InputType(CodeKind kind) {
+CUjitInputType InputType(CodeImage::Kind kind) {
   constexpr CUjitInputType kTypes[] = {CU_JIT_INPUT_PTX,      CU_JIT_INPUT_CUBIN,
                                        CU_JIT_INPUT_CUBIN,    CU_JIT_INPUT_FATBINARY,
                                        CU_JIT_INPUT_OBJECT,   CU_JIT_INPUT_LIBRARY,

@@ -69,7 +69,7 @@ absl::StatusOr<NvJitLink> FindNvJitLink(int driver_version) {
                          "LD_LIBRARY_PATH"));
 }
 
-int NvJitLinkInput(CodeKind kind) {
+int NvJitLinkInput(CodeImage::Kind kind) {
   using Input = cudaimage::NvJitLinkInput;
   constexpr Input kTypes[] = {Input::kPtx,    Input::kCubin,   Input::kCubin, Input::kFatbin,
                               Input::kObject, Input::kArchive, Input::kLtoIr};

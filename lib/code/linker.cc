@@ -20,7 +20,7 @@ namespace {
 absl::Status CheckInputs(const std::vector<CodeImage>& inputs) {
   if (inputs.empty()) return absl::InvalidArgumentError("link: nothing was added");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind() != CodeKind::kCubin) continue;
+    if (inputs[i].kind() != CodeImage::Kind::kCubin) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("link, ", internal::InputText(inputs, i),
                      ": this cubin is linked already; compile it with nvcc -rdc=true"));

@@ -30,8 +30,9 @@ bool HasLibraries(const Driver& driver) {
 }
 
 absl::Status CheckLoadable(const CodeImage& image) {
-  const CodeKind kind = image.kind();
-  if (kind == CodeKind::kPtx || kind == CodeKind::kCubin || kind == CodeKind::kFatbin) {
+  const CodeImage::Kind kind = image.kind();
+  if (kind == CodeImage::Kind::kPtx || kind == CodeImage::Kind::kCubin ||
+      kind == CodeImage::Kind::kFatbin) {
     return absl::OkStatus();
   }
   return internal::ErrorStatus(CUDA_ERROR_INVALID_IMAGE, internal::LoadText(image), "",
@@ -191,12 +192,12 @@ absl::Status Module::Release() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LoadingMode> GetLoadingMode() {
+absl::StatusOr<Module::LoadingMode> GetLoadingMode() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUGUEST_ASSIGN_OR_RETURN(const auto get_mode, driver->Require(&Driver::ModuleGetLoadingMode));
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
   CUGUEST_RETURN_IF_CUDA_ERROR(get_mode(&mode), "ask for the loading mode");
-  return mode == CU_MODULE_LAZY_LOADING ? LoadingMode::kLazy : LoadingMode::kEager;
+  return mode == CU_MODULE_LAZY_LOADING ? Module::LoadingMode::kLazy : Module::LoadingMode::kEager;
 }
 
 CUGUEST_END_NAMESPACE

@@ -16,11 +16,11 @@ namespace {
 
 std::string DeviceText(CUdevice device) { return absl::StrCat("device ", device); }
 
-absl::StatusOr<Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice device) {
+absl::StatusOr<Device::Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice device) {
   CUuuid raw;
   CUGUEST_RETURN_IF_CUDA_ERROR(internal::AskOf(device, [&] { return get(&raw, device); }),
                                "read the device's UUID", DeviceText(device));
-  Uuid uuid;
+  Device::Uuid uuid;
   static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
   std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
   return uuid;
@@ -40,7 +40,7 @@ absl::Status NoDeviceStatus(CUresult code, int ordinal) {
 
 }  // namespace internal
 
-std::string Uuid::ToString() const {
+std::string Device::Uuid::ToString() const {
   constexpr char kHex[] = "0123456789abcdef";
   std::string text = is_mig ? "MIG-" : "GPU-";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -60,7 +60,7 @@ absl::StatusOr<int> Device::Count() {
   return count;
 }
 
-absl::StatusOr<Device> Device::At(Ordinal ordinal) {
+absl::StatusOr<Device> Device::At(Device::Ordinal ordinal) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUdevice handle = 0;
   const CUresult code = internal::AskOf(static_cast<int>(ordinal), [&] {
@@ -96,15 +96,15 @@ absl::StatusOr<std::string> Device::PciBusId() const {
   return std::string(id);
 }
 
-absl::StatusOr<Uuid> Device::GetUuid() const {
+absl::StatusOr<Device::Uuid> Device::GetUuid() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   const auto of_device = driver->Require(&Driver::DeviceGetUuid);
   if (!of_device.ok()) return of_device.status();
-  const absl::StatusOr<Uuid> whole = ReadUuid(*of_device, handle_);
+  const absl::StatusOr<Device::Uuid> whole = ReadUuid(*of_device, handle_);
   // The same name, and another function since CUDA 11.4.
   const auto of_instance = driver->Find<decltype(Driver::DeviceGetUuid)>("cuDeviceGetUuid", 11040);
   if (!whole.ok() || !of_instance.ok()) return whole;
-  absl::StatusOr<Uuid> own = ReadUuid(*of_instance, handle_);
+  absl::StatusOr<Device::Uuid> own = ReadUuid(*of_instance, handle_);
   if (own.ok()) own->is_mig = *own != *whole;
   return own;
 }

@@ -57,7 +57,8 @@ Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
   if (look.code != CUDA_SUCCESS) {
     look.code = stack::Pop(&look.popped);
     if (look.code != CUDA_SUCCESS && look.code != CUDA_ERROR_INVALID_CONTEXT) {
-      return {true, IncidentKind::kFailed, Repair::kUnrepaired, look.code, record.ours.context};
+      return {true, Incident::Kind::kFailed, Incident::Repair::kUnrepaired, look.code,
+              record.ours.context};
     }
   }
   return RepairPushed(record.ours, caller, look.popped);
@@ -70,7 +71,7 @@ Finding Leave(unsigned slot, const FirstLook& look) {
   const Incarnation caller = CallerOf(record, slot);
   const Finding finding = Mend(record, caller, look);
   const bool died = finding.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (finding.repair == Repair::kUnrepaired && !died) stack::MakeCurrent(caller);
+  if (finding.repair == Incident::Repair::kUnrepaired && !died) stack::MakeCurrent(caller);
   return finding;
 }
 
@@ -82,7 +83,7 @@ void PutOut(Record* record, const Finding& finding, unsigned host) noexcept {
     record->entries = nullptr;
   }
   // What was found destroyed may have been the caller's.
-  const bool may_be_gone = finding.happened && finding.kind == IncidentKind::kDestroyed;
+  const bool may_be_gone = finding.happened && finding.kind == Incident::Kind::kDestroyed;
   const bool is_gone = may_be_gone && !IsOfNone(*record) && !stack::IsAlive(record->ours);
   record->result = is_gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
   record->extra = host;

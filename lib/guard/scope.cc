@@ -90,7 +90,7 @@ CUresult Scope::ResultNow() const noexcept {
   if (serial_ == 0) {
     if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
     asked_ = true;
-    ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, where());
+    ReportIncident(Incident::Kind::kUnasked, Incident::Repair::kUnrepaired, result_, where());
     return CUDA_SUCCESS;
   }
   if (calls_ != &kCalls) return calls_->leave(this, end);
@@ -118,7 +118,8 @@ CUresult Scope::ResultNow() const noexcept {
   if (slot_ != records::Top(records::ResourceOf(*record))) {
     records::MarkEnded(record);
     if (end == EndIs::kImplied) {
-      ReportIncident(IncidentKind::kOutOfTurn, Repair::kUnrepaired, kEndsLater, where());
+      ReportIncident(Incident::Kind::kOutOfTurn, Incident::Repair::kUnrepaired, kEndsLater,
+                     where());
     }
     return kEndsLater;
   }
@@ -143,8 +144,8 @@ CUresult Scope::EndElsewhere(unsigned long long serial) noexcept {
   CUcontext current = nullptr;
   static_cast<void>(stack::Current(&current));
   const CUresult code = is_told ? kEndsLater : CUDA_ERROR_OUT_OF_MEMORY;
-  return Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, code, current}, context_,
-                where());
+  return Report({true, Incident::Kind::kElsewhere, Incident::Repair::kUnrepaired, code, current},
+                context_, where());
 }
 
 // The record of a scope that is inside, if it can be moved or reasserted: what lies above it is

@@ -25,8 +25,9 @@ CUresult CloseCaptureMode(unsigned slot, Location where) {
   const CUresult code = ExchangeCaptureMode(&mode);
   const bool is_ours = mode == static_cast<CUstreamCaptureMode>(modes & 0xFF);
   if (code == CUDA_SUCCESS && is_ours) return CUDA_SUCCESS;
-  const Repair repair = code == CUDA_SUCCESS ? Repair::kRepaired : Repair::kUnrepaired;
-  return Report({true, IncidentKind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+  const Incident::Repair repair =
+      code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
+  return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
 }
 
 constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};

@@ -56,10 +56,11 @@ Finding Compare(const Incarnation* entries, int depth, const Incarnation& ours,
   if (same == expected && taken.count() == expected) return {};
   const bool is_kept = same < std::min(taken.count(), Taken::kMax);
   const CUcontext found = is_kept ? taken.FromBottom(same).incarnation.context : nullptr;
-  if (same == expected) return Finding::Of(IncidentKind::kLeakedPush, Repair::kRepaired, found);
-  const IncidentKind kind =
-      taken.count() >= expected ? IncidentKind::kReplaced : IncidentKind::kExtraPop;
-  return Finding::Of(GoneBy(ours, kind), Repair::kRepaired, found);
+  if (same == expected)
+    return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kRepaired, found);
+  const Incident::Kind kind =
+      taken.count() >= expected ? Incident::Kind::kReplaced : Incident::Kind::kExtraPop;
+  return Finding::Of(GoneBy(ours, kind), Incident::Repair::kRepaired, found);
 }
 
 // `entries[0..depth)` is the caller's stack, bottom first. The guard pushed `ours` on it, or left
@@ -75,14 +76,15 @@ Finding RestoreExactly(const Incarnation* entries, int depth, const Incarnation*
     finding = Compare(entries, depth, *ours, taken);
   } else if (taken.count() > 0) {
     const StackEntry& top = taken.FromBottom(taken.count() - 1);
-    finding = Finding::Of(IncidentKind::kLeakedPush, Repair::kRepaired, top.incarnation.context);
+    finding = Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kRepaired,
+                          top.incarnation.context);
   }
   for (int i = 0; i < depth; ++i) {
     const bool died_there = ours != nullptr && i < taken.count() && taken.FromBottom(i).is_dead &&
                             taken.FromBottom(i).incarnation.context == entries[i].context;
     code = died_there ? CUDA_ERROR_CONTEXT_IS_DESTROYED : stack::Push(entries[i]);
     if (code != CUDA_SUCCESS)
-      finding = Finding::NotPut(code, IncidentKind::kFailed, entries[i].context);
+      finding = Finding::NotPut(code, Incident::Kind::kFailed, entries[i].context);
   }
   return finding;
 }

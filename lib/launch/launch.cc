@@ -154,7 +154,7 @@ inline absl::Status ResolveAndLaunch(const Kernel& kernel, const LaunchShape& sh
   if (MeansCurrent(stream.get())) {
     return EnterStreamAndLaunch<kCompared>(*driver, *state, shape, stream, params);
   }
-  code = CheckLife(stream.context());
+  code = CheckAlive(stream.context());
   if (__builtin_expect(code != CUDA_SUCCESS, 0)) return DriverRefusal(code, *state, stream);
   return CheckAndLaunch<kCompared>(*driver, *state, shape, stream, params, [&](bool* captures) {
     return AskIfCaptures(*driver, stream.get(), captures);

@@ -27,17 +27,17 @@ std::string ParamPlaceText(const ParamPlace& place) {
   return absl::StrCat(Counted(place.size, "byte"), " at offset ", place.offset);
 }
 
-std::string SizesText(const Dim3& sizes) {
+std::string SizesText(const LaunchShape::Dim3& sizes) {
   return absl::StrCat(sizes.x, " x ", sizes.y, " x ", sizes.z);
 }
 
-Dim3 Unpacked(std::uint64_t packed) {
-  return Dim3(SizeOf(packed, 0), SizeOf(packed, 1), SizeOf(packed, 2));
+LaunchShape::Dim3 Unpacked(std::uint64_t packed) {
+  return LaunchShape::Dim3(SizeOf(packed, 0), SizeOf(packed, 1), SizeOf(packed, 2));
 }
 
 // "grid.x is 7", and the number.
 struct Dimension {
-  Dimension(const char* what, const Dim3& sizes, int index)
+  Dimension(const char* what, const LaunchShape::Dim3& sizes, int index)
       : size(index == 0   ? sizes.x
              : index == 1 ? sizes.y
                           : sizes.z),
@@ -48,8 +48,8 @@ struct Dimension {
 
 constexpr char kIsZero[] = ", and must be at least 1";
 
-absl::Status CheckDimensions(const KernelInContext& launched, const char* what, const Dim3& sizes,
-                             const int (&most)[3]) {
+absl::Status CheckDimensions(const KernelInContext& launched, const char* what,
+                             const LaunchShape::Dim3& sizes, const int (&most)[3]) {
   for (int i = 0; i < 3; ++i) {
     const Dimension given(what, sizes, i);
     if (given.size == 0) return Refused(launched, given.text, kIsZero);
@@ -60,7 +60,7 @@ absl::Status CheckDimensions(const KernelInContext& launched, const char* what, 
   return absl::OkStatus();
 }
 
-absl::Status CheckBlock(const KernelInContext& launched, const Dim3& block) {
+absl::Status CheckBlock(const KernelInContext& launched, const LaunchShape::Dim3& block) {
   const FunctionInContext& function = launched.function;
   const int most = function.max_threads_per_block;
   if (ThreadsOf(block) > static_cast<std::uint64_t>(most)) {
@@ -105,12 +105,13 @@ absl::Status RefuseSharedBytes(const KernelInContext& launched, std::size_t byte
                  function.static_shared_bytes);
 }
 
-std::string ClusterText(const Dim3& cluster) {
+std::string ClusterText(const LaunchShape::Dim3& cluster) {
   return absl::StrCat("a cluster of ", SizesText(cluster), " blocks");
 }
 
 // A cluster that no device could have for this grid.
-absl::Status CheckCluster(const KernelInContext& launched, const Dim3& cluster, const Dim3& grid) {
+absl::Status CheckCluster(const KernelInContext& launched, const LaunchShape::Dim3& cluster,
+                          const LaunchShape::Dim3& grid) {
   for (int i = 0; i < 3; ++i) {
     const Dimension count("cluster", cluster, i);
     const Dimension blocks("grid", grid, i);
@@ -124,7 +125,7 @@ absl::Status CheckCluster(const KernelInContext& launched, const Dim3& cluster, 
 }
 
 // More than every device with clusters has must be allowed for the kernel.
-absl::Status CheckPortable(const KernelInContext& launched, const Dim3& cluster) {
+absl::Status CheckPortable(const KernelInContext& launched, const LaunchShape::Dim3& cluster) {
   constexpr std::uint64_t kPortableCluster = 8;
   if (ThreadsOf(cluster) <= kPortableCluster) return absl::OkStatus();
   int allowed = 0;

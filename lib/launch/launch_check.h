@@ -20,12 +20,12 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Zero wraps around, and is not within either.
-inline bool IsWithin(const Dim3& size, const int (&most)[3]) {
+inline bool IsWithin(const LaunchShape::Dim3& size, const int (&most)[3]) {
   return size.x - 1 < static_cast<unsigned>(most[0]) &&
          size.y - 1 < static_cast<unsigned>(most[1]) && size.z - 1 < static_cast<unsigned>(most[2]);
 }
 
-inline std::uint64_t ThreadsOf(const Dim3& block) {
+inline std::uint64_t ThreadsOf(const LaunchShape::Dim3& block) {
   return std::uint64_t{block.x} * block.y * block.z;
 }
 
@@ -47,7 +47,7 @@ inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
 
 // Whether the block is the one that the kernel requires. The driver takes a block of one thread
 // for it, too (cudasim/test/launch_facts_test.cc). Its sizes must be within the device's.
-inline bool FitsBlock(const Dim3& block, std::uint64_t required) {
+inline bool FitsBlock(const LaunchShape::Dim3& block, std::uint64_t required) {
   return PackSizes(block.x, block.y, block.z) == required || ThreadsOf(block) == 1;
 }
 

@@ -78,7 +78,7 @@ void SetDestination(const Side& side, CUDA_MEMCPY3D* copy) {
 // A copy between an array and memory, for internal::RunCopy().
 class ArrayTask {
  public:
-  ArrayTask(const Array& array, const CopyEnd& memory, const ArrayCopy& copy, bool is_to_array)
+  ArrayTask(const Array& array, const CopyEnd& memory, const Array::Part& copy, bool is_to_array)
       : array_(array),
         memory_(memory),
         copy_(copy),
@@ -185,7 +185,7 @@ class ArrayTask {
 
   const Array& array_;
   CopyEnd memory_;
-  ArrayCopy copy_;
+  Array::Part copy_;
   bool is_to_array_;
   MemoryRange home_;
   std::size_t x_bytes_ = 0;
@@ -232,12 +232,12 @@ absl::Status Array::Release() {
 
 namespace internal {
 
-absl::Status CopyToArray(const Array& to, const CopyEnd& from, const ArrayCopy& copy,
+absl::Status CopyToArray(const Array& to, const CopyEnd& from, const Array::Part& copy,
                          const StreamRef* stream) {
   return Run(ArrayTask(to, from, copy, true), stream);
 }
 
-absl::Status CopyFromArray(const CopyEnd& to, const Array& from, const ArrayCopy& copy,
+absl::Status CopyFromArray(const CopyEnd& to, const Array& from, const Array::Part& copy,
                            const StreamRef* stream) {
   return Run(ArrayTask(from, to, copy, false), stream);
 }

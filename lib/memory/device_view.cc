@@ -18,12 +18,12 @@ namespace {
 std::string BorrowText(std::size_t bytes) { return absl::StrCat("borrow ", bytes, " bytes of "); }
 
 absl::Status CheckReachable(const MemoryDescription& memory, std::size_t bytes, bool read_only) {
-  if (memory.kind == MemoryKind::kUnregistered) {
+  if (memory.kind == MemoryDescription::Kind::kUnregistered) {
     return absl::InvalidArgumentError(
         absl::StrCat(BorrowText(bytes), memory.ToString(),
                      ": it is null, plain host memory, freed, or gone with its context"));
   }
-  const bool writable = memory.access == MemoryAccess::kReadWrite;
+  const bool writable = memory.access == MemoryDescription::Access::kReadWrite;
   if (memory.device_address != 0 && (writable || read_only)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       BorrowText(bytes), memory.ToString(),
@@ -36,9 +36,9 @@ absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t
                                            bool read_only) {
   const CUdeviceptr first = memory.pointer;
   std::size_t found = memory.bytes_left();
-  while (memory.kind == MemoryKind::kVirtual && found < wanted) {
+  while (memory.kind == MemoryDescription::Kind::kVirtual && found < wanted) {
     CUGUEST_ASSIGN_OR_RETURN(MemoryDescription next, Describe(first + found));
-    if (next.kind != MemoryKind::kVirtual) break;
+    if (next.kind != MemoryDescription::Kind::kVirtual) break;
     CUGUEST_RETURN_IF_ERROR(CheckReachable(next, wanted, read_only));
     memory = next;
     found += memory.bytes_left();

@@ -26,32 +26,35 @@ using internal::PointerText;
 constexpr char kDescribe[] = "describe memory";
 
 // What no context owns may lie on the host, too, and pools may have managed memory.
-MemoryKind KindOf(const PointerAttributes& read) {
-  if (!read.IsKnown()) return MemoryKind::kUnregistered;
-  if (read.IsPool()) return MemoryKind::kPool;
-  if (read.is_managed != 0) return MemoryKind::kManaged;
-  if (read.IsVirtual()) return MemoryKind::kVirtual;
-  return read.type == CU_MEMORYTYPE_HOST ? MemoryKind::kPinnedHost : MemoryKind::kDevice;
+MemoryDescription::Kind KindOf(const PointerAttributes& read) {
+  if (!read.IsKnown()) return MemoryDescription::Kind::kUnregistered;
+  if (read.IsPool()) return MemoryDescription::Kind::kPool;
+  if (read.is_managed != 0) return MemoryDescription::Kind::kManaged;
+  if (read.IsVirtual()) return MemoryDescription::Kind::kVirtual;
+  return read.type == CU_MEMORYTYPE_HOST ? MemoryDescription::Kind::kPinnedHost
+                                         : MemoryDescription::Kind::kDevice;
 }
 
 CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
-  memory->access = MemoryAccess::kReadWrite;
-  if (memory->kind != MemoryKind::kVirtual || driver.MemGetAccess == nullptr) return CUDA_SUCCESS;
+  memory->access = MemoryDescription::Access::kReadWrite;
+  if (memory->kind != MemoryDescription::Kind::kVirtual || driver.MemGetAccess == nullptr)
+    return CUDA_SUCCESS;
   CUmemLocation location = {};
   location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   location.id = memory->device->get();
   unsigned long long flags = 0;
   const CUresult code = driver.MemGetAccess(&flags, &location, memory->pointer);
-  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) memory->access = MemoryAccess::kNone;
-  if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) memory->access = MemoryAccess::kRead;
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) memory->access = MemoryDescription::Access::kNone;
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) memory->access = MemoryDescription::Access::kRead;
   return code;
 }
 
 // Memory on a device is at one address in all contexts; pages of the host need not be.
 CUresult ReadDeviceAddress(const Driver& driver, const PointerAttributes& read,
                            MemoryDescription* memory) {
-  if (memory->kind != MemoryKind::kPinnedHost) {
-    if (memory->access != MemoryAccess::kNone) memory->device_address = memory->pointer;
+  if (memory->kind != MemoryDescription::Kind::kPinnedHost) {
+    if (memory->access != MemoryDescription::Access::kNone)
+      memory->device_address = memory->pointer;
     return CUDA_SUCCESS;
   }
   memory->device_address = read.device_pointer;
@@ -154,7 +157,7 @@ ArrayDescription ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& sha
 
 }  // namespace internal
 
-const char* Name(MemoryKind kind) noexcept {
+const char* Name(MemoryDescription::Kind kind) noexcept {
   constexpr const char* kNames[] = {"memory that CUDA does not know",
                                     "device memory",
                                     "managed memory",
@@ -167,7 +170,7 @@ const char* Name(MemoryKind kind) noexcept {
 
 std::string MemoryDescription::ToString() const {
   std::string text = absl::StrCat(PointerText(pointer), ": ", Name(kind));
-  if (kind == MemoryKind::kUnregistered) return text;
+  if (kind == MemoryDescription::Kind::kUnregistered) return text;
   const bool is_hosts = is_on_host && context.get() == nullptr;
   if (is_hosts) absl::StrAppend(&text, " of the host");
   if (device.has_value() && !is_hosts) absl::StrAppend(&text, " of device ", device->get());
@@ -176,8 +179,8 @@ std::string MemoryDescription::ToString() const {
   if (pool != nullptr) {
     absl::StrAppend(&text, ", pool 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(pool)));
   }
-  if (access == MemoryAccess::kNone) text += ", no access";
-  if (access == MemoryAccess::kRead) text += ", read-only";
+  if (access == MemoryDescription::Access::kNone) text += ", no access";
+  if (access == MemoryDescription::Access::kRead) text += ", read-only";
   const bool elsewhere = device_address != 0 && device_address != pointer;
   if (elsewhere) absl::StrAppend(&text, ", for the device at ", PointerText(device_address));
   return text;
@@ -191,7 +194,7 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   MemoryDescription memory;
   memory.pointer = pointer;
   memory.kind = KindOf(read);
-  if (memory.kind == MemoryKind::kUnregistered) return memory;
+  if (memory.kind == MemoryDescription::Kind::kUnregistered) return memory;
   memory.is_on_host = read.type == CU_MEMORYTYPE_HOST;
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;

@@ -104,7 +104,8 @@ CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer,
 // Whether it is where an allocation starts, of a kind that is freed by its pointer.
 absl::Status CheckAdoptable(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
-  if (memory.kind == MemoryKind::kPinnedHost || memory.kind == MemoryKind::kVirtual) {
+  if (memory.kind == MemoryDescription::Kind::kPinnedHost ||
+      memory.kind == MemoryDescription::Kind::kVirtual) {
     return absl::InvalidArgumentError(absl::StrCat(
         "adopt ", memory.ToString(), ": it is not freed like device memory; borrow a view"));
   }
@@ -214,7 +215,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
                                                std::size_t count, const StreamRef& stream) {
   if (IsEmpty(stream)) return NoStream(AdoptText(pointer));
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
-  if (memory.kind == MemoryKind::kManaged) {
+  if (memory.kind == MemoryDescription::Kind::kManaged) {
     return absl::InvalidArgumentError(
         absl::StrCat("adopt ", memory.ToString(), ": it cannot be freed in a stream's order"));
   }

@@ -134,7 +134,7 @@ CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable&
 
 }  // namespace
 
-absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
+absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   int access = 0;
   int atomics = 0;
@@ -153,7 +153,7 @@ absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
   read(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank);
   CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices",
                                absl::StrCat("device ", device.get(), " to device ", peer.get()));
-  return PeerLink{access != 0, atomics != 0, arrays != 0, rank};
+  return PeerAccess::Link{access != 0, atomics != 0, arrays != 0, rank};
 }
 
 absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const ContextRef& peer) {

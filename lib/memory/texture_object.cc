@@ -53,7 +53,7 @@ std::string AlignmentText(const Driver& driver, const Place& place) {
                       ", as the device needs it for textures");
 }
 
-std::string MemoryText(const MemoryRange& memory, const Texels& texels) {
+std::string MemoryText(const MemoryRange& memory, const TextureObject::Texels& texels) {
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
   shape.Width = texels.width;
   shape.Height = texels.height;
@@ -67,7 +67,8 @@ std::string MemoryText(const MemoryRange& memory, const Texels& texels) {
 }
 
 // What the driver does not look at. `element` is the size of one texel.
-absl::Status CheckTexels(const MemoryRange& memory, const Texels& texels, std::size_t element) {
+absl::Status CheckTexels(const MemoryRange& memory, const TextureObject::Texels& texels,
+                         std::size_t element) {
   if (element == 0) {
     return absl::UnimplementedError(
         absl::StrCat(MemoryText(memory, texels),
@@ -132,7 +133,7 @@ absl::StatusOr<TextureObject> TextureObject::Create(const Array& array,
 
 absl::StatusOr<TextureObject> TextureObject::OfMemory(const ContextRef& context,
                                                       const MemoryRange& memory,
-                                                      const Texels& texels,
+                                                      const TextureObject::Texels& texels,
                                                       const CUDA_TEXTURE_DESC& sampling) {
   const std::size_t element = internal::ElementBytes(texels.format, texels.channels);
   CUGUEST_RETURN_IF_ERROR(CheckTexels(memory, texels, element));

@@ -227,12 +227,12 @@ void HandleScope::End(absl::Status* why) {
   unsigned long long id = 0;
   const bool is_current =
       context_.id() != 0 && GetId(nullptr, &id) == CUDA_SUCCESS && id == context_.id();
-  const CUresult life = is_current ? CUDA_SUCCESS : CheckIncarnation(Incarnation::Of(context_));
+  const CUresult alive = is_current ? CUDA_SUCCESS : CheckIncarnation(Incarnation::Of(context_));
   PutBack put_back = PutBack::kFailed;
-  if (life == CUDA_SUCCESS) {
+  if (alive == CUDA_SUCCESS) {
     put_back = pools_.type_.end(pools_.library_, slot_->handle, why);
   } else if (why != nullptr) {
-    *why = ToStatus(life, "put back", pools_.type_.what);
+    *why = ToStatus(alive, "put back", pools_.type_.what);
   }
   pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
   if (!is_current || put_back != PutBack::kUnchanged) return;
@@ -270,7 +270,8 @@ absl::Status HandleScope::CheckOperand(CUdeviceptr pointer, std::size_t bytes) c
   if (view->empty() || view->device() == pool_->device()) return absl::OkStatus();
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
   // With unified addressing, as on all devices of 64-bit systems, every device reaches these.
-  if (memory.kind == MemoryKind::kPinnedHost || memory.kind == MemoryKind::kManaged) {
+  if (memory.kind == MemoryDescription::Kind::kPinnedHost ||
+      memory.kind == MemoryDescription::Kind::kManaged) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

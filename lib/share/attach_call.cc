@@ -83,10 +83,10 @@ CallOutcome AttachFirst(const ContextRef& context, Attachment* attachment) {
     return Failure(CUDA_ERROR_CONTEXT_IS_DESTROYED, Why::kClosing);
   }
   // Meanwhile its last holder may have destroyed it and freed its slot.
-  const CUresult life = context.Check();
-  if (life != CUDA_SUCCESS) {
+  const CUresult alive = context.Check();
+  if (alive != CUDA_SUCCESS) {
     static_cast<void>(Registry::Leave(reference));
-    return Failure(life, kAttach);
+    return Failure(alive, kAttach);
   }
   *attachment = {context, reference};
   return {};
@@ -199,23 +199,23 @@ CallOutcome Attach(CUcontext context, Attachment* attachment) noexcept {
 
 CallOutcome Attach(const ContextRef& context, Attachment* attachment) noexcept {
   const Reference reference = Registry::OfProcess().Join(context);
-  const CUresult life = context.Check();
-  if (life == CUDA_SUCCESS && reference.slot == nullptr) return AttachFirst(context, attachment);
-  if (life == CUDA_SUCCESS) {
+  const CUresult alive = context.Check();
+  if (alive == CUDA_SUCCESS && reference.slot == nullptr) return AttachFirst(context, attachment);
+  if (alive == CUDA_SUCCESS) {
     *attachment = {context, reference};
     return {};
   }
   if (reference.slot != nullptr) static_cast<void>(Registry::Leave(reference));
-  return Failure(life, kAttach);
+  return Failure(alive, kAttach);
 }
 
 CallOutcome Detach(Attachment* attachment) noexcept {
   const Attachment left = *attachment;
   *attachment = {};
   if (left.reference.slot == nullptr) return Failure(CUDA_ERROR_INVALID_CONTEXT, Why::kNull);
-  const CUresult life = left.incarnation.Check();
+  const CUresult alive = left.incarnation.Check();
   CUresult code = Registry::Leave(left.reference);
-  if (life == CUDA_ERROR_CONTEXT_IS_DESTROYED) code = life;
+  if (alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) code = alive;
   return Failure(code, "detach the last reference to");
 }
 

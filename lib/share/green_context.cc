@@ -24,7 +24,7 @@ absl::StatusOr<GreenContext> GreenContext::Create(Device device, SmCount least) 
   return Create(split.parts.front());
 }
 
-absl::StatusOr<GreenContext> GreenContext::Create(const SmPartition& partition) {
+absl::StatusOr<GreenContext> GreenContext::Create(const SmSplit::Part& partition) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUGUEST_ASSIGN_OR_RETURN(const auto describe, driver->Require(&Driver::DevResourceGenerateDesc));
   CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&Driver::GreenCtxCreate));

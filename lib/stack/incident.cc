@@ -17,7 +17,7 @@ CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 // What is to be notified of it, if anything is.
-auto CountIncident(IncidentKind kind) {
+auto CountIncident(Incident::Kind kind) {
   internal::g_incidents[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
   return internal::g_call_listeners.load(std::memory_order_relaxed);
 }
@@ -43,7 +43,7 @@ void Tell(void (*call_listeners)(const Incident&), Incident incident) {
 namespace internal {
 
 Atomic<void (*)(const Incident&)> g_call_listeners{nullptr};
-std::atomic<unsigned long long> g_incidents[kIncidentKinds] = {};
+std::atomic<unsigned long long> g_incidents[Incident::kKinds] = {};
 
 CUresult Report(const Finding& finding, CUcontext expected, Location where) {
   const auto& [happened, kind, repair, result, found] = finding;
@@ -54,11 +54,12 @@ CUresult Report(const Finding& finding, CUcontext expected, Location where) {
     Tell(call_listeners,
          {kind, repair, result, expected, found, current, where.file, where.line, 0});
   }
-  if (repair != Repair::kUnrepaired) return CUDA_SUCCESS;
+  if (repair != Incident::Repair::kUnrepaired) return CUDA_SUCCESS;
   return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-void ReportIncident(IncidentKind kind, Repair repair, CUresult result, Location where) noexcept {
+void ReportIncident(Incident::Kind kind, Incident::Repair repair, CUresult result,
+                    Location where) noexcept {
   const auto call_listeners = CountIncident(kind);
   if (call_listeners == nullptr) return;
   Tell(call_listeners,

@@ -6,7 +6,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-unsigned long long IncidentCount(IncidentKind kind) noexcept {
+unsigned long long IncidentCount(Incident::Kind kind) noexcept {
   return internal::g_incidents[static_cast<int>(kind)].load(std::memory_order_relaxed);
 }
 

@@ -7,7 +7,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-const char* Name(IncidentKind kind) noexcept {
+const char* Name(Incident::Kind kind) noexcept {
   constexpr const char* kNames[] = {
       /* kReplaced */ "replaced the current context",
       /* kLeakedPush */ "left a push behind",
@@ -20,14 +20,14 @@ const char* Name(IncidentKind kind) noexcept {
       /* kUnasked */ "never asked a guard that had failed",
       /* kOutOfTurn */ "ended a guard before another one inside it",
   };
-  static_assert(std::size(kNames) == kIncidentKinds);
+  static_assert(std::size(kNames) == Incident::kKinds);
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "did something unknown";
 }
 
-const char* Name(Repair repair) noexcept {
-  if (repair == Repair::kRepaired) return "repaired";
-  return repair == Repair::kInferred ? "repaired by inference" : "not repaired";
+const char* Name(Incident::Repair repair) noexcept {
+  if (repair == Incident::Repair::kRepaired) return "repaired";
+  return repair == Incident::Repair::kInferred ? "repaired by inference" : "not repaired";
 }
 
 CUGUEST_END_NAMESPACE

@@ -6,9 +6,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 // Ends a repair by making `entry` current on top of what is there.
-[[gnu::noinline]] Finding PutOnTop(const Incarnation& entry, IncidentKind kind, CUcontext found) {
+[[gnu::noinline]] Finding PutOnTop(const Incarnation& entry, Incident::Kind kind, CUcontext found) {
   const CUresult code = stack::Push(entry);
-  return code == CUDA_SUCCESS ? Finding::Of(kind, Repair::kInferred, found)
+  return code == CUDA_SUCCESS ? Finding::Of(kind, Incident::Repair::kInferred, found)
                               : Finding::NotPut(code, kind, found);
 }
 
@@ -35,15 +35,17 @@ bool TakeRunDownTo(CUcontext same, CUcontext wanted, Taken* taken) {
 // outside of kExact that leaves nothing to be inferred.
 Finding EmptyOut(const Incarnation& ours, CUcontext popped) {
   if (popped == nullptr) {
-    return Finding::Of(GoneBy(ours, IncidentKind::kExtraPop), Repair::kRepaired, nullptr);
+    return Finding::Of(GoneBy(ours, Incident::Kind::kExtraPop), Incident::Repair::kRepaired,
+                       nullptr);
   }
   bool saw_ours = popped == ours.context;
   CUcontext entry = nullptr;
   CUresult code;
   while ((code = stack::Pop(&entry)) == CUDA_SUCCESS) saw_ours = saw_ours || entry == ours.context;
   if (code != CUDA_ERROR_INVALID_CONTEXT) return Finding::Failed(code, popped);
-  if (saw_ours) return Finding::Of(IncidentKind::kLeakedPush, Repair::kRepaired, popped);
-  return Finding::Of(GoneBy(ours, IncidentKind::kReplaced), Repair::kRepaired, popped);
+  if (saw_ours)
+    return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kRepaired, popped);
+  return Finding::Of(GoneBy(ours, Incident::Kind::kReplaced), Incident::Repair::kRepaired, popped);
 }
 
 // Our entry came off as it should, but the caller's context is not beneath it.
@@ -51,12 +53,12 @@ Finding RepairBeneath(const Incarnation& ours, const Incarnation& caller, CUcont
   if (now == ours.context) {
     Taken taken;
     if (TakeRunDownTo(ours.context, caller.context, &taken)) {
-      return Finding::Of(IncidentKind::kLeakedPush, Repair::kInferred, now);
+      return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, now);
     }
     const CUresult code = stack::PutBack(taken);
     if (code != CUDA_SUCCESS) return Finding::Failed(code, now);
   }
-  return PutOnTop(caller, IncidentKind::kExtraPop, now);
+  return PutOnTop(caller, Incident::Kind::kExtraPop, now);
 }
 
 // Our context is current and something else was popped from above it: a leaked push, if the
@@ -65,7 +67,7 @@ Finding DropOurs(const Incarnation& caller, CUcontext popped) {
   Taken taken;
   if (!Take(&taken)) return {};
   if (CurrentOf() == caller.context) {
-    return Finding::Of(IncidentKind::kLeakedPush, Repair::kInferred, popped);
+    return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, popped);
   }
   const CUresult code = stack::PutBack(taken);
   return code == CUDA_SUCCESS ? Finding{} : Finding::Failed(code, popped);
@@ -73,8 +75,8 @@ Finding DropOurs(const Incarnation& caller, CUcontext popped) {
 
 }  // namespace
 
-IncidentKind GoneBy(const Incarnation& ours, IncidentKind kind) {
-  return stack::IsAlive(ours) ? kind : IncidentKind::kDestroyed;
+Incident::Kind GoneBy(const Incarnation& ours, Incident::Kind kind) {
+  return stack::IsAlive(ours) ? kind : Incident::Kind::kDestroyed;
 }
 
 Finding RepairElided(const Incarnation& ours) {
@@ -82,17 +84,18 @@ Finding RepairElided(const Incarnation& ours) {
   const CUresult code = stack::Current(&top);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, nullptr);
   if (top == ours.context) return {};
-  if (top == nullptr) return PutOnTop(ours, IncidentKind::kExtraPop, nullptr);
+  if (top == nullptr) return PutOnTop(ours, Incident::Kind::kExtraPop, nullptr);
   Taken taken;
   if (TakeRunDownTo(top, ours.context, &taken)) {
-    return Finding::Of(IncidentKind::kLeakedPush, Repair::kInferred, top);
+    return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, top);
   }
   const CUresult put_back = stack::PutBack(taken);
   if (put_back != CUDA_SUCCESS) return Finding::Failed(put_back, top);
-  if (!stack::CurrentIsPrimary()) return PutOnTop(ours, IncidentKind::kExtraPop, top);
+  if (!stack::CurrentIsPrimary()) return PutOnTop(ours, Incident::Kind::kExtraPop, top);
   const CUresult replaced = stack::Replace(ours);
-  if (replaced == CUDA_SUCCESS) return Finding::Of(IncidentKind::kReplaced, Repair::kInferred, top);
-  return Finding::NotPut(replaced, IncidentKind::kFailed, top);
+  if (replaced == CUDA_SUCCESS)
+    return Finding::Of(Incident::Kind::kReplaced, Incident::Repair::kInferred, top);
+  return Finding::NotPut(replaced, Incident::Kind::kFailed, top);
 }
 
 Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped) {
@@ -114,13 +117,14 @@ Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUconte
     if (leaked.happened) return leaked;
   }
   if (now == caller.context) {
-    return Finding::Of(GoneBy(ours, IncidentKind::kReplaced), Repair::kInferred, popped);
+    return Finding::Of(GoneBy(ours, Incident::Kind::kReplaced), Incident::Repair::kInferred,
+                       popped);
   }
   const bool saw_all = !searches || (now == nullptr && !taken.HasDead());
   const CUresult put_back = stack::PutBack(taken);
   if (put_back != CUDA_SUCCESS) return Finding::Failed(put_back, popped);
-  Finding finding = PutOnTop(caller, GoneBy(ours, IncidentKind::kExtraPop), popped);
-  if (!saw_all) finding.repair = Repair::kUnrepaired;
+  Finding finding = PutOnTop(caller, GoneBy(ours, Incident::Kind::kExtraPop), popped);
+  if (!saw_all) finding.repair = Incident::Repair::kUnrepaired;
   return finding;
 }
 

@@ -21,27 +21,28 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // was well.
 struct Finding {
   bool happened;
-  IncidentKind kind;
-  Repair repair;
+  Incident::Kind kind;
+  Incident::Repair repair;
   CUresult result;
   CUcontext found;
 
-  static Finding Of(IncidentKind kind, Repair repair, CUcontext found) {
+  static Finding Of(Incident::Kind kind, Incident::Repair repair, CUcontext found) {
     return {true, kind, repair, CUDA_SUCCESS, found};
   }
   static Finding Failed(CUresult code, CUcontext found) {
-    return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, found};
+    return {true, Incident::Kind::kFailed, Incident::Repair::kUnrepaired, code, found};
   }
   // An entry could not be put on the stack.
-  static Finding NotPut(CUresult code, IncidentKind kind, CUcontext found) {
+  static Finding NotPut(CUresult code, Incident::Kind kind, CUcontext found) {
     const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return {true, died ? IncidentKind::kDestroyed : kind, Repair::kUnrepaired, code, found};
+    return {true, died ? Incident::Kind::kDestroyed : kind, Incident::Repair::kUnrepaired, code,
+            found};
   }
 };
 
 // Our entry is no longer where it was: by what a callee did to the stack, or because our
 // context was destroyed?
-IncidentKind GoneBy(const Incarnation& ours, IncidentKind kind);
+Incident::Kind GoneBy(const Incarnation& ours, Incident::Kind kind);
 
 // The guard did not push: `ours` was the caller's own context. Current now: whatever
 // is on top.
@@ -57,7 +58,7 @@ Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUconte
 CUresult Report(const Finding& finding, CUcontext expected, Location where);
 
 // How many there were of each kind.
-extern std::atomic<unsigned long long> g_incidents[kIncidentKinds];
+extern std::atomic<unsigned long long> g_incidents[Incident::kKinds];
 // Calls the listeners of this copy of cuguest, with no lock held; nullptr while there are none. So
 // who has no listener does not link what they need.
 extern Atomic<void (*)(const Incident&)> g_call_listeners;

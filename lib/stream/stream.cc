@@ -21,7 +21,7 @@ CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::Capture;
-using internal::CheckLife;
+using internal::CheckAlive;
 using internal::ContextText;
 using internal::StreamCall;
 using internal::StreamStatus;
@@ -75,7 +75,7 @@ absl::Status EventStatus(CUresult code, const char* doing, CUevent event) {
   return ToStatus(code, doing, absl::StrCat(EventText(event), EventAdvice(code)));
 }
 
-// CheckLife() of the event's context, unless the stream's is known to be alive and the same.
+// CheckAlive() of the event's context, unless the stream's is known to be alive and the same.
 CUresult CheckEvent(const Event& event, const StreamRef& stream) {
   if (event.get() == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return event.context() == stream.context() ? CUDA_SUCCESS : event.context().Check();
@@ -94,7 +94,7 @@ CUresult Ask(const DriverTable& driver, const StreamRef& stream,
 
 namespace internal {
 
-CUresult CheckLife(const ContextRef& context) noexcept {
+CUresult CheckAlive(const ContextRef& context) noexcept {
   return context.get() == nullptr ? CUDA_ERROR_INVALID_HANDLE : context.Check();
 }
 
@@ -102,7 +102,7 @@ StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexc
   const ContextRef& context = stream.context();
   const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
   result_ = is_entered ? guard_.emplace(context, GuardMode::kElide, Location::Here()).result()
-                       : CheckLife(context);
+                       : CheckAlive(context);
   if (result_ != CUDA_SUCCESS || driver.StreamGetCaptureInfo == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   result_ = driver.StreamGetCaptureInfo(stream.get(), &status, &capture_.id);
@@ -267,8 +267,8 @@ absl::Status Event::Record(const StreamRef& stream) {
 }
 
 Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
-  const CUresult life = CheckEvent(*this, stream);
-  if (life != CUDA_SUCCESS) return {life, Attempt::Part::kEvent};
+  const CUresult alive = CheckEvent(*this, stream);
+  if (alive != CUDA_SUCCESS) return {alive, Attempt::Part::kEvent};
   CUresult code = CUDA_SUCCESS;
   const DriverTable* driver = internal::TryDriver(&code);
   if (driver == nullptr) return {code, Attempt::Part::kEvent};
@@ -285,8 +285,8 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
 
 // What `call` says of the event, where it invalidates no capture.
 CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
-  const CUresult life = CheckLife(context());
-  if (life != CUDA_SUCCESS) return life;
+  const CUresult alive = CheckAlive(context());
+  if (alive != CUDA_SUCCESS) return alive;
   if (state_.recorded == Recorded::kInCapture) return CUDA_ERROR_CAPTURED_EVENT;
   const internal::RelaxedScope relaxed;
   return relaxed.ok() ? call(get()) : relaxed.result();
@@ -307,10 +307,10 @@ absl::Status Event::Synchronize() const {
 absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event& end) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   constexpr char kDoing[] = "measure the time between two events";
-  CUresult life = CheckLife(start.context());
-  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, start.get());
-  if (end.context() != start.context()) life = CheckLife(end.context());
-  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, end.get());
+  CUresult alive = CheckAlive(start.context());
+  if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, start.get());
+  if (end.context() != start.context()) alive = CheckAlive(end.context());
+  if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, end.get());
   float milliseconds = 0;
   const CUresult code = driver->EventElapsedTime(&milliseconds, start.get(), end.get());
   if (code == CUDA_SUCCESS) return milliseconds;
@@ -338,8 +338,8 @@ CUresult Event::RefusalToWait(CUstream stream, const Capture& capture) const noe
 absl::Status StreamRef::WaitFor(const Event& event) const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   constexpr char kDoing[] = "let a stream wait for an event";
-  const CUresult life = CheckEvent(event, *this);
-  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, event.get());
+  const CUresult alive = CheckEvent(event, *this);
+  if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, event.get());
   const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, *this);
   CUresult code = event.RefusalToWait(get(), in.capture());

@@ -19,7 +19,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // CUDA_ERROR_INVALID_HANDLE for the empty ref, that of an object that names or owns nothing;
 // else as ContextRef::Check().
-CUresult CheckLife(const ContextRef& context) noexcept;
+CUresult CheckAlive(const ContextRef& context) noexcept;
 
 // What a stream captures.
 struct Capture {

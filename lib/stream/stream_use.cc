@@ -17,7 +17,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // A stream that somebody uses, from the first use to the end of the last. One of the process that
 // this one was forked from is left alone: CUDA does not work here then, and another thread of the
 // parent's may have had the lock.
-struct StreamLife {
+struct UsedStream {
   bool IsOfParent() const noexcept { return process != getpid(); }
 
   const pid_t process = getpid();
@@ -25,22 +25,22 @@ struct StreamLife {
   unsigned users = 0;
   bool is_over = false;
   CUevent last = nullptr;
-  StreamLife* next = nullptr;
+  UsedStream* next = nullptr;
 };
 
 namespace {
 
 Mutex g_mutex;
-StreamLife* g_first = nullptr;
+UsedStream* g_first = nullptr;
 
 // With g_mutex held. Of the streams with this handle, the one that is not over.
-StreamLife* Find(const StreamRef& stream) noexcept {
-  StreamLife* life = g_first;
-  while (life != nullptr && (life->is_over || life->stream.get() != stream.get() ||
-                             life->stream.context() != stream.context())) {
-    life = life->next;
+UsedStream* Find(const StreamRef& stream) noexcept {
+  UsedStream* used = g_first;
+  while (used != nullptr && (used->is_over || used->stream.get() != stream.get() ||
+                             used->stream.context() != stream.context())) {
+    used = used->next;
   }
-  return life;
+  return used;
 }
 
 // An event behind the work of `stream`. What captures is not finished by a stream's end.
@@ -60,79 +60,79 @@ CUevent RecordLast(const StreamRef& stream) noexcept {
 }
 
 // One user less.
-void Leave(StreamLife* life) noexcept {
-  if (life->IsOfParent()) return;
+void Leave(UsedStream* used) noexcept {
+  if (used->IsOfParent()) return;
   {
     const std::lock_guard<Mutex> lock(g_mutex);
-    if (--life->users != 0) return;
-    StreamLife** place = &g_first;
-    while (*place != life) place = &(*place)->next;
-    *place = life->next;
+    if (--used->users != 0) return;
+    UsedStream** place = &g_first;
+    while (*place != used) place = &(*place)->next;
+    *place = used->next;
   }
-  if (life->last != nullptr && life->stream.context().Check() == CUDA_SUCCESS) {
-    static_cast<void>(ResolvedDriver().EventDestroy(life->last));
+  if (used->last != nullptr && used->stream.context().Check() == CUDA_SUCCESS) {
+    static_cast<void>(ResolvedDriver().EventDestroy(used->last));
   }
-  delete life;
+  delete used;
 }
 
 }  // namespace
 
 bool StreamUse::Begin(const StreamRef& stream) noexcept {
-  auto* made = new (std::nothrow) StreamLife;  // not while the lock is held
+  auto* made = new (std::nothrow) UsedStream;  // not while the lock is held
   if (made == nullptr) return false;
   {
     const std::lock_guard<Mutex> lock(g_mutex);
-    life_ = Find(stream);
-    if (life_ == nullptr) {
-      life_ = std::exchange(made, nullptr);
-      life_->stream = stream;
-      life_->next = std::exchange(g_first, life_);
+    used_ = Find(stream);
+    if (used_ == nullptr) {
+      used_ = std::exchange(made, nullptr);
+      used_->stream = stream;
+      used_->next = std::exchange(g_first, used_);
     }
-    ++life_->users;
+    ++used_->users;
   }
   delete made;
   return true;
 }
 
 bool StreamUse::is_over() const noexcept {
-  if (life_ == nullptr || life_->IsOfParent()) return false;
+  if (used_ == nullptr || used_->IsOfParent()) return false;
   const std::lock_guard<Mutex> lock(g_mutex);
-  return life_->is_over;
+  return used_->is_over;
 }
 
 CUevent StreamUse::last() const noexcept {
   const std::lock_guard<Mutex> lock(g_mutex);
-  return life_->last;
+  return used_->last;
 }
 
-void StreamUse::End() noexcept { Leave(std::exchange(life_, nullptr)); }
+void StreamUse::End() noexcept { Leave(std::exchange(used_, nullptr)); }
 
 EndOfStream::EndOfStream(const StreamRef& stream) noexcept
-    : life_([&] {
+    : used_([&] {
         const std::lock_guard<Mutex> lock(g_mutex);
-        StreamLife* const life = Find(stream);
-        if (life == nullptr) return life;
-        ++life->users;  // this one
-        life->is_over = true;
-        return life;
+        UsedStream* const used = Find(stream);
+        if (used == nullptr) return used;
+        ++used->users;  // this one
+        used->is_over = true;
+        return used;
       }()) {
-  if (life_ == nullptr) return;
+  if (used_ == nullptr) return;
   const CUevent last = RecordLast(stream);
   const std::lock_guard<Mutex> lock(g_mutex);
-  life_->last = last;
+  used_->last = last;
 }
 
 EndOfStream::~EndOfStream() {
-  if (life_ != nullptr) Leave(life_);
+  if (used_ != nullptr) Leave(used_);
 }
 
 void EndOfStream::Undo() noexcept {
-  if (life_ == nullptr) return;
+  if (used_ == nullptr) return;
   CUevent last = nullptr;
   {
     const std::lock_guard<Mutex> lock(g_mutex);
-    life_->is_over = false;
-    last = std::exchange(life_->last, nullptr);
+    used_->is_over = false;
+    last = std::exchange(used_->last, nullptr);
   }
   if (last != nullptr) static_cast<void>(ResolvedDriver().EventDestroy(last));
 }

@@ -30,7 +30,7 @@ class EndOfStream {
   void Undo() noexcept;
 
  private:
-  StreamLife* const life_;  // nullptr if nobody uses it
+  UsedStream* const used_;  // nullptr if nobody uses it
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -25,7 +25,6 @@ using cuguest::Device;
 using cuguest::GuardMode;
 using cuguest::IfInactive;
 using cuguest::Incident;
-using cuguest::IncidentKind;
 using cuguest::Location;
 using cuguest::PrimaryContext;
 using cuguest_test::GetStack;
@@ -184,7 +183,7 @@ BOOST_AUTO_TEST_CASE(incidents_name_the_place_that_is_given) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
   BOOST_TEST(incidents[0].line == line);
   SetStack({});
 }
@@ -211,9 +210,9 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_repairs_and_reports) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 2U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kExtraPop));
   BOOST_TEST(incidents[0].line == line);
-  BOOST_TEST((incidents[1].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[1].kind == Incident::Kind::kLeakedPush));
   BOOST_TEST(incidents[1].line == emplaced);
   for (const Incident& incident : incidents) BOOST_TEST(incident.file == __FILE__);
   SetStack({});

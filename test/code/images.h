@@ -21,19 +21,19 @@
 
 namespace module_test {
 
-using cuguest::CodeKind;
+using cuguest::CodeImage;
 using Bytes = std::vector<unsigned char>;
 
 struct Sample {
   std::string name;
   Bytes bytes;
-  CodeKind kind;
+  CodeImage::Kind kind;
   bool lto_ir;
 };
 
 inline const std::vector<Sample>& Samples() {
 #define SAMPLE(array, kind, lto_ir) \
-  { #array, Bytes(array, array + array##_size), CodeKind::kind, lto_ir }
+  { #array, Bytes(array, array + array##_size), CodeImage::Kind::kind, lto_ir }
   using namespace cuguest_kernels;
   static const auto& samples = *new std::vector<Sample>{
       SAMPLE(images_ptx, kPtx, false),

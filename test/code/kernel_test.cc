@@ -13,8 +13,8 @@ BOOST_AUTO_TEST_SUITE(kernel)
 
 using namespace module_test;
 using cuguest::ContextGuard;
+using cuguest::Kernel;
 using cuguest::KernelAttributes;
-using cuguest::KernelParameter;
 using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -94,7 +94,7 @@ BOOST_FIXTURE_TEST_CASE(more_shared_memory_than_there_is_is_refused, Fixture) {
 
 BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture,
                         *NeedsDriver(12040, "cuFuncGetParamInfo")) {
-  const std::vector<KernelParameter> expected = {{0, 8}, {8, 4}};
+  const std::vector<Kernel::Parameter> expected = {{0, 8}, {8, 4}};
   BOOST_TEST((store.Parameters(here).value() == expected));
   BOOST_TEST(bounded.Parameters(here)->empty());
 }

@@ -22,7 +22,7 @@ namespace {
 
 using namespace cuguest_test;
 using cudasim::Sim;
-using cuguest::CodeKind;
+using cuguest::CodeImage;
 using cuguest::PrimaryContext;
 
 static_assert(std::is_nothrow_move_constructible_v<Linker>);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(the_result_is_an_image_for_module) {
   Sim::RegisterKernel("twist", &TwistOnHost);
   const Undisturbed undisturbed;
   const CodeImage image = Link(owner.ref(), TwistInputs()).value();
-  BOOST_TEST((image.kind() == CodeKind::kCubin));
+  BOOST_TEST((image.kind() == CodeImage::Kind::kCubin));
   BOOST_TEST(image.kernel_names() == std::vector<std::string>{"twist"});
   BOOST_TEST(image.name() == "linked_relocatable_ptx, linked_part_relocatable_ptx");
   absl::StatusOr<cuguest::Module> module = cuguest::Module::LoadIn(owner.ref(), image);

@@ -21,7 +21,7 @@ using cuguest::Copy;
 using cuguest::Device;
 using cuguest::DeviceView;
 using cuguest::HostSpan;
-using cuguest::LoadingMode;
+using cuguest::Module;
 using cuguest::PrimaryContext;
 using cuguest_test::GetStack;
 using cuguest_test::HasDriver;
@@ -479,7 +479,8 @@ BOOST_AUTO_TEST_CASE(the_loading_mode_is_that_of_the_environment,
                      *NeedsDriver(11070, "cuModuleGetLoadingMode")) {
   const char* const asked = std::getenv("CUDA_MODULE_LOADING");
   const bool eager = asked != nullptr ? std::string(asked) == "EAGER" : !HasDriver(12020);
-  BOOST_TEST((*cuguest::GetLoadingMode() == (eager ? LoadingMode::kEager : LoadingMode::kLazy)));
+  BOOST_TEST((*cuguest::GetLoadingMode() ==
+              (eager ? Module::LoadingMode::kEager : Module::LoadingMode::kLazy)));
 }
 
 BOOST_FIXTURE_TEST_CASE(preloaded_kernels_are_loaded, Fixture,

@@ -28,8 +28,9 @@ int Repetitions() {
   return asked == nullptr ? 16 : std::atoi(asked);
 }
 
-bool CanBeLoaded(CodeKind kind) {
-  return kind == CodeKind::kPtx || kind == CodeKind::kCubin || kind == CodeKind::kFatbin;
+bool CanBeLoaded(CodeImage::Kind kind) {
+  return kind == CodeImage::Kind::kPtx || kind == CodeImage::Kind::kCubin ||
+         kind == CodeImage::Kind::kFatbin;
 }
 
 struct Counts {

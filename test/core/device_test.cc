@@ -19,9 +19,8 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::Device;
-using cuguest::Ordinal;
 
-static_assert(!std::is_convertible_v<int, Ordinal>, "an int is no ordinal");
+static_assert(!std::is_convertible_v<int, Device::Ordinal>, "an int is no ordinal");
 static_assert(!std::is_convertible_v<int, Device>, "an int is no device");
 
 }  // namespace
@@ -30,9 +29,9 @@ BOOST_AUTO_TEST_CASE(handles_are_the_ordinals) {
   const int count = Device::Count().value();
   BOOST_TEST(count >= 1);
   for (int i = 0; i < count; ++i) {
-    const Device device = Device::At(Ordinal{i}).value();
+    const Device device = Device::At(Device::Ordinal{i}).value();
     BOOST_TEST(device.get() == i);
-    BOOST_TEST((device.ordinal() == Ordinal{i}));
+    BOOST_TEST((device.ordinal() == Device::Ordinal{i}));
     BOOST_TEST((device == Device::Borrow(i)));
   }
 }
@@ -42,7 +41,7 @@ BOOST_AUTO_TEST_CASE(devices_differ_by_uuid_and_pci_id) {
   std::set<std::string> uuids;
   std::set<std::string> pci_ids;
   for (int i = 0; i < count; ++i) {
-    const Device device = Device::At(Ordinal{i}).value();
+    const Device device = Device::At(Device::Ordinal{i}).value();
     BOOST_TEST(!device.Name().value().empty());
     const std::string uuid = device.GetUuid().value().ToString();
     BOOST_TEST(uuid.size() == 40);
@@ -58,7 +57,7 @@ BOOST_AUTO_TEST_CASE(devices_differ_by_uuid_and_pci_id) {
 }
 
 BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {
-  cuguest::Uuid uuid;
+  cuguest::Device::Uuid uuid;
   for (unsigned i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<unsigned char>(i * 17);
   BOOST_TEST(uuid.ToString() == "GPU-00112233-4455-6677-8899-aabbccddeeff");
   uuid.is_mig = true;
@@ -68,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {
 BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_says_how_many_are) {
   const int count = Device::Count().value();
   for (const int ordinal : {-1, count, 99}) {
-    const absl::Status status = Device::At(Ordinal{ordinal}).status();
+    const absl::Status status = Device::At(Device::Ordinal{ordinal}).status();
     BOOST_TEST((status.code() == absl::StatusCode::kNotFound));
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_DEVICE));
     BOOST_TEST(absl::StrContains(std::string(status.message()),
@@ -104,7 +103,7 @@ BOOST_AUTO_TEST_CASE(no_query_disturbs_anything) {
   const cuguest::testing::UndisturbedScope scope(
       [](const std::string& difference) { BOOST_ERROR(difference); });
   for (int i = 0; i < Device::Count().value(); ++i) {
-    const Device device = Device::At(Ordinal{i}).value();
+    const Device device = Device::At(Device::Ordinal{i}).value();
     static_cast<void>(device.Name());
     static_cast<void>(device.PciBusId());
     static_cast<void>(device.GetUuid());
@@ -120,7 +119,7 @@ BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status, *cuguest_test::OnlySim()) {
     Sim::ClearFaults();
   };
   check("cuDeviceGetCount", [] { return Device::Count().status(); });
-  check("cuDeviceGet", [] { return Device::At(Ordinal{0}).status(); });
+  check("cuDeviceGet", [] { return Device::At(Device::Ordinal{0}).status(); });
   check("cuCtxGetDevice", [] { return Device::OfCurrentContext().status(); });
   check("cuDeviceGetName", [&] { return device.Name().status(); });
   check("cuDeviceGetPCIBusId", [&] { return device.PciBusId().status(); });

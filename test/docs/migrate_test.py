@@ -35,6 +35,11 @@ guard.emplace(context, GuardMode::kElide, Location::Here());  // guard.emplace(c
 cuguest::SetIncidentHandler(&Log);  // says: IncidentListener
 runtime::DeviceGuard guard(device);  // says: kCreate
 runtime::DeviceGuard guard(device, IfInactive::kRefuse);  // runtime::DeviceGuard guard(device, IfInactive::kRefuse);
+cuguest::ThreadResidency home(context);  // says: kAlwaysPush
+#include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
+using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;
+Count(cuguest::IncidentKind::kReplaced, Repair::kRepaired);  // Count(cuguest::Incident::Kind::kReplaced, Repair::kRepaired);
+Device::At(cuguest::Ordinal{1}); Dim3 mine;  // Device::At(cuguest::Device::Ordinal{1}); Dim3 mine;
 MyJudgement mine;  // MyJudgement mine;
 """
 lines = [line.split("  // ") for line in SOURCE.splitlines()]

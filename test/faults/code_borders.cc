@@ -71,7 +71,7 @@ Parameter<std::string> AName(const std::string& valid, const Expected& none,
 
 LaunchShape WithCluster(unsigned blocks) {
   LaunchShape shape{1, 32};
-  shape.cluster = Dim3{blocks};
+  shape.cluster = LaunchShape::Dim3{blocks};
   return shape;
 }
 
@@ -81,10 +81,11 @@ Parameter<LaunchShape> AShape() {
   return Among(LaunchShape{1, 32},
                {Is("has no block", LaunchShape{0, 32}, {kInvalid}),
                 Is("has no thread", LaunchShape{1, 0}, {kInvalid}),
-                Is("has no block in y", LaunchShape{Dim3{1, 0}, 32}, {kInvalid}),
+                Is("has no block in y", LaunchShape{LaunchShape::Dim3{1, 0}, 32}, {kInvalid}),
                 Is("has UINT_MAX blocks", LaunchShape{UINT_MAX, 32}, {kInvalid}),
                 Is("has UINT_MAX threads", LaunchShape{1, UINT_MAX}, {kInvalid}),
-                Is("has threads that overflow", LaunchShape{1, Dim3{65536, 65536, 2}}, {kInvalid}),
+                Is("has threads that overflow", LaunchShape{1, LaunchShape::Dim3{65536, 65536, 2}},
+                   {kInvalid}),
                 Is("has a thread too many", LaunchShape{1, 1025}, {kInvalid}),
                 Is("has all memory", LaunchShape{1, 32, SIZE_MAX}, {kInvalid}),
                 Is("has a cluster of none", WithCluster(0), {kInvalid}),
@@ -441,11 +442,11 @@ std::vector<Row> Arrays() {
   const auto handle =
       Parameter<CUarray>{[](Given& given) { return given.Keep(MadeArray(given.things))->get(); },
                          {Is<CUarray>("is null", nullptr, {kInvalid})}};
-  Texels texels;
+  TextureObject::Texels texels;
   texels.width = Things::kCount;
-  Texels too_many = texels;
+  TextureObject::Texels too_many = texels;
   too_many.width = SIZE_MAX;
-  Texels no_channels = texels;
+  TextureObject::Texels no_channels = texels;
   no_channels.channels = 0;
   return {
       MakeRow("Array Array::Create",
@@ -474,7 +475,7 @@ std::vector<Row> Arrays() {
               AsksDriver(), Ref(), handle),
       MakeRow(
           "TextureObject::Create: of memory",
-          std::function([](ContextRef context, DeviceView<int> view, Texels of) {
+          std::function([](ContextRef context, DeviceView<int> view, TextureObject::Texels of) {
             return TextureObject::Create(context, view, of, CUDA_TEXTURE_DESC());
           }),
           AsksDriver(), Ref(),

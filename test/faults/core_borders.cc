@@ -19,8 +19,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_count.h"
-#include "cuguest/sm_partition.h"
-#include "cuguest/thread_residency.h"
+#include "cuguest/sm_split.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {
@@ -130,24 +129,6 @@ Parameter<ContextScope*> AnEmptyScope() {
   return scope;
 }
 
-Parameter<ThreadResidency*> AResidency(Expected left) {
-  const Makes<ThreadResidency> inside = [](const Things& things) {
-    return std::make_unique<ThreadResidency>(things.other.ref());
-  };
-  return {Made(inside),
-          {{"was left", Made<ThreadResidency>([inside](const Things& things) {
-              auto residency = inside(things);
-              BOOST_TEST(residency->Leave() == CUDA_SUCCESS);
-              return residency;
-            }),
-            std::move(left)}}};
-}
-
-Parameter<ContextRef> Leaving(Parameter<ContextRef> refs) {
-  for (auto& border : refs.borders) border.expected.is_changed = true;
-  return refs;
-}
-
 std::vector<Row> Scopes() {
   return {
       MakeRow("ContextScope ContextScope::Enter",
@@ -174,22 +155,6 @@ std::vector<Row> Scopes() {
       MakeRow("ContextScope::Leave",
               std::function([](ContextScope* scope) { return scope->Leave(); }), EndsScope(),
               AScope({kPrecondition}, {0})),
-      MakeRow("ThreadResidency", std::function([](ContextRef context) {
-                ThreadResidency residency(context);
-                return residency.ok() ? ToStatus(residency.Leave(), "leave") : ToStatus(residency);
-              }),
-              AsksDriver(), Ref()),
-      MakeRow("ThreadResidency::Reassert",
-              std::function([](ThreadResidency* residency) { return residency->Reassert(); }),
-              UsesScope(), AResidency({kPrecondition})),
-      MakeRow("ThreadResidency::MoveTo",
-              std::function([](ThreadResidency* residency, ContextRef context) {
-                return residency->MoveTo(context);
-              }),
-              UsesScope(), AResidency({0}), Leaving(Ref())),
-      MakeRow("ThreadResidency::Leave",
-              std::function([](ThreadResidency* residency) { return residency->Leave(); }),
-              EndsScope(), AResidency({0})),
       MakeRow("AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Leave",
               std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
                 AcquiredGuard guard(device, if_inactive, mode);
@@ -329,7 +294,7 @@ std::vector<Row> Owners() {
               }),
               AsksDriver(), ADevice(), count({kInvalid})),
       MakeRow("GreenContext::Create: of no partition",
-              std::function([](int) { return GreenContext::Create(SmPartition()); }),
+              std::function([](int) { return GreenContext::Create(SmSplit::Part()); }),
               {{kInvalid}, {kPrecondition}, {kInvalid}, {kInvalid}, {kInvalid}}, Among(0, {})),
       MakeRow("GreenContext::Release",
               std::function([](GreenContext* owner) { return owner->Release(); }), GivesBack(),

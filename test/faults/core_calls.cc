@@ -20,8 +20,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/sm_partition.h"
-#include "cuguest/thread_residency.h"
+#include "cuguest/sm_split.h"
 #include "test/faults/operations.h"
 #include "test/support/raw_driver.h"
 
@@ -50,7 +49,6 @@ using cuguest::SharedContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
 using cuguest::SmSplit;
-using cuguest::ThreadResidency;
 using cuguest::ToStatus;
 
 constexpr auto kOk = StatusCode::kOk;
@@ -150,15 +148,6 @@ std::vector<Call> Guards() {
          const CUresult restored = inner.Leave();
          return FirstOf({left, back, restored, outer.Leave()});
        }},
-      {"ThreadResidency ThreadResidency::Reassert ThreadResidency::MoveTo ThreadResidency::Leave",
-       kOk,
-       [](const Things& t) {
-         ThreadResidency residency(t.home.ref());
-         if (!residency.ok()) return ToStatus(residency);
-         const CUresult settled = residency.Reassert();
-         const CUresult moved = residency.MoveTo(t.other.ref());
-         return FirstOf({settled, moved, residency.Leave()});
-       }},
       {"CaptureModeGuard CaptureModeGuard::Leave", kOk,
        [](const Things&) {
          CaptureModeGuard relaxed;
@@ -185,9 +174,9 @@ std::vector<Call> Names() {
       {"ContextRef::Check: a destroyed context", kOver,
        [](const Things& t) { return FirstOf({t.ended.Check()}); }},
       {"Device Device::Borrow Device::Count", kOk, [](const Things&) { return Device::Count(); }},
-      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Ordinal{0}); }},
+      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Device::Ordinal{0}); }},
       {"Device::At: none", StatusCode::kNotFound,
-       [](const Things&) { return Device::At(cuguest::Ordinal{100}); }},
+       [](const Things&) { return Device::At(cuguest::Device::Ordinal{100}); }},
       {"Device::OfCurrentContext", kDepends,
        [](const Things&) { return Device::OfCurrentContext(); }},
       {"Device::Name", kOk, [](const Things&) { return First().Name(); }},
@@ -277,7 +266,7 @@ std::vector<Call> Owners() {
        }},
       {"SharedContext::CheckSharing", kOk,
        [](const Things&) { return SharedContext::CheckSharing(); }},
-      {"SmPartition SmSplit::Of", Since(12040, kOk),
+      {"Part SmSplit::Of", Since(12040, kOk),
        [](const Things&) { return SmSplit::Of(First(), SmCount{8}, 2); }},
       {"GreenContext GreenContext::Create", Since(12040, kOk),
        [](const Things&) { return OfGreen(GreenContext::Create(First(), SmCount{8})); }},

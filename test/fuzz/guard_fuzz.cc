@@ -25,7 +25,6 @@ namespace {
 using cuguest::ContextGuard;
 using cuguest::GuardMode;
 using cuguest::Incident;
-using cuguest::Repair;
 using cuguest_fuzz::Input;
 using Stack = std::vector<CUcontext>;
 
@@ -193,9 +192,9 @@ void RunGuard(const Cast& cast, Input* input) {
   const Stack after = TakeDown();
 
   const bool is_exact = after == caller;
-  const bool is_unrepaired =
-      std::any_of(incidents.begin(), incidents.end(),
-                  [](const Incident& incident) { return incident.repair == Repair::kUnrepaired; });
+  const bool is_unrepaired = std::any_of(
+      incidents.begin(), incidents.end(),
+      [](const Incident& incident) { return incident.repair == Incident::Repair::kUnrepaired; });
   FUZZ_CHECK(incidents.size() <= 1);
   const bool is_clean = !done.went_below && done.left.empty();
   // What is current is the caller's, whatever happened, or an incident says that it is not.
@@ -206,7 +205,8 @@ void RunGuard(const Cast& cast, Input* input) {
   FUZZ_CHECK(restored == CUDA_SUCCESS || is_unrepaired);
   // The guard that knows the whole stack restores it, and certain is certain.
   if (Guard::kIsExact) FUZZ_CHECK(is_exact);
-  if (!incidents.empty() && incidents[0].repair == Repair::kRepaired) FUZZ_CHECK(is_exact);
+  if (!incidents.empty() && incidents[0].repair == Incident::Repair::kRepaired)
+    FUZZ_CHECK(is_exact);
   // A callee that leaves what it found is not reported; pushes of its own contexts that it leaves
   // are, and are taken off; by a guard that elided, of one context. So are pushes of the guard's
   // context, if it pushed that on another one.

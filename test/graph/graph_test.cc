@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(what_a_launch_refuses_no_node_takes,
   check(kernel, {1, 32}, kCount, 1.0, memory);
   check(kernel, {1, 32}, PackedParams(kCount));
   LaunchShape odd(3, 32);
-  odd.cluster = Dim3(2);
+  odd.cluster = LaunchShape::Dim3(2);
   check(kernel, odd, kCount, kValue, memory);
   SUCCEEDS(ready.Launch(counter.stream()));
   BOOST_TEST(counter.Took());
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_node_has_the_attributes_of_its_shape, *NeedsDriver(12000,
   const Kernel get_shape = module.GetKernel("get_shape").value();
   Graph graph = Graph::Create(bench.ref()).value();
   LaunchShape shape(4, 32);
-  shape.cluster = Dim3(2);
+  shape.cluster = LaunchShape::Dim3(2);
   shape.cooperative = true;
   SUCCEEDS(graph.AddKernel(get_shape, shape, {}, bench.memory()).status());
   CUlaunchAttribute of_streams = {};

@@ -16,11 +16,11 @@
 #include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/thread_residency.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
@@ -35,13 +35,13 @@ using cuguest::CaptureState;
 using cuguest::CaptureStateOf;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
 using cuguest::HousekeepingIsSafe;
 using cuguest::IfInactive;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
-using cuguest::ThreadResidency;
 using cuguest_test::GetStack;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -165,8 +165,8 @@ BOOST_AUTO_TEST_CASE(a_callee_leaves_another_mode_behind) {
   BOOST_TEST(ThreadMode() == kGlobal);
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1u);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kCaptureMode));
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kCaptureMode));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kRepaired));
   BOOST_TEST(std::strstr(incidents[0].file, "capture_test.cc") != nullptr);
 }
 
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(guard_that_ends_on_another_thread) {
     BOOST_TEST(ThreadMode() == kGlobal);
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1u);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
     BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
   }
 }
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(guards_of_modes_end_out_of_turn) {
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0u : 1u));
     if (is_asked) continue;
-    BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
     BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
     BOOST_TEST(incidents[0].line == 4711);
   }
@@ -374,7 +374,8 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
           expect("a guard", guard.ok());
           expect("Reassert", guard.Reassert() == CUDA_SUCCESS);
         });
-        ThreadResidency home(ContextRef::Borrow(another.get()));
+        ContextScope home;
+        expect("Enter", home.Enter(ContextRef::Borrow(another.get())) == CUDA_SUCCESS);
         expect("Reassert", home.Reassert() == CUDA_SUCCESS);
       },
       [&](const Capture& c) {

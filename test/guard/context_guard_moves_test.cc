@@ -31,7 +31,7 @@ using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::GuardMode;
 using cuguest::HostScope;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest::PrimaryContext;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(goes_on_where_the_callers_context_is_destroyed) {
       BOOST_TEST(GetStack() == Stack{next.get()});
       const auto incidents = TakeIncidents();
       BOOST_TEST_REQUIRE(incidents.size() == 1U);
-      BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+      BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
       SetStack({});
     }
   }
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(moves_out_of_a_destroyed_context) {
       }
       BOOST_TEST(GetStack() == Stack{a.get()});
       for (const auto& incident : TakeIncidents()) {
-        BOOST_TEST((incident.kind == IncidentKind::kDestroyed));
+        BOOST_TEST((incident.kind == Incident::Kind::kDestroyed));
       }
       SetStack({});
     }

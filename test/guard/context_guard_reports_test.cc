@@ -22,7 +22,7 @@ namespace {
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::GuardMode;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest::Location;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
   { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kUnasked));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kUnasked));
   BOOST_TEST(incidents[0].result == CUDA_ERROR_INVALID_CONTEXT);
   BOOST_TEST(std::string(incidents[0].file) == __FILE__);
   for (const bool by_status : {false, true}) {

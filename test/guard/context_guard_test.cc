@@ -33,7 +33,7 @@ using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::ExactGuard;
 using cuguest::GuardMode;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(reassert_takes_the_context_back_from_a_callee) {
       BOOST_TEST(guard.ok());
       const auto incidents = TakeIncidents();
       BOOST_TEST_REQUIRE(incidents.size() == 1U);
-      BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+      BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
       BOOST_TEST(incidents[0].found == c.get());
       BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
       BOOST_TEST(GetStack() == caller);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(reassert_never_touches_a_context_that_a_callee_destroyed) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
     BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
     SetStack({});
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_a
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
   BOOST_TEST(incidents[0].current == a.get());
   BOOST_TEST(GetStack().back() == a.get());
   SetStack({});
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
     TheDriver().CtxPopCurrent(&popped);
   };
   const auto check = [&](const Stack& caller, const auto& callee, const Stack& after,
-                         IncidentKind misread, IncidentKind exactly) {
+                         Incident::Kind misread, Incident::Kind exactly) {
     EachKind([&](auto kind) {
       using Guard = GuardOf<decltype(kind)>;
       if (!Guard::kElides && !Guard::kIsExact) return;
@@ -390,10 +390,11 @@ BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
       SetStack({});
     });
   };
-  check({b.get(), b.get()}, replace, {b.get()}, IncidentKind::kLeakedPush, IncidentKind::kReplaced);
-  check({a.get(), a.get()}, pop, {a.get()}, IncidentKind::kReplaced, IncidentKind::kExtraPop);
-  check({a.get(), b.get(), a.get()}, pop, {a.get()}, IncidentKind::kLeakedPush,
-        IncidentKind::kExtraPop);
+  check({b.get(), b.get()}, replace, {b.get()}, Incident::Kind::kLeakedPush,
+        Incident::Kind::kReplaced);
+  check({a.get(), a.get()}, pop, {a.get()}, Incident::Kind::kReplaced, Incident::Kind::kExtraPop);
+  check({a.get(), b.get(), a.get()}, pop, {a.get()}, Incident::Kind::kLeakedPush,
+        Incident::Kind::kExtraPop);
 }
 
 // To tell a replaced top from an extra pop a guard asks whether what it found is a primary
@@ -429,8 +430,8 @@ BOOST_AUTO_TEST_CASE(a_search_that_meets_a_dead_entry_says_that_it_could_not_put
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kExtraPop));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
   BOOST_TEST(incidents[0].current == a.get());
   BOOST_TEST(GetStack() == (Stack{w.get(), x.get(), a.get()}));
   SetStack({});
@@ -446,7 +447,7 @@ BOOST_AUTO_TEST_CASE(an_empty_stack_is_restored_from_any_number_of_leaked_pushes
   BOOST_TEST(GetStack().empty());
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kRepaired));
 }
 
 BOOST_AUTO_TEST_CASE(a_context_of_another_device, *cuguest_test::NeedsDevices(2)) {
@@ -489,8 +490,8 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
-    BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
+    BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
     SetStack({});
   });
 }
@@ -518,8 +519,8 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(GetStack() == Stack{a.get()});
   }
   for (const auto& incident : TakeIncidents()) {
-    BOOST_TEST(
-        (incident.kind == IncidentKind::kDestroyed || incident.kind == IncidentKind::kExtraPop));
+    BOOST_TEST((incident.kind == Incident::Kind::kDestroyed ||
+                incident.kind == Incident::Kind::kExtraPop));
   }
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
@@ -551,7 +552,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
     SetStack({});
   }
 }
@@ -582,7 +583,7 @@ BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
   BOOST_TEST(GetStack() == Stack{handle});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kExtraPop));
   SetStack({});
 }
 
@@ -618,8 +619,8 @@ BOOST_AUTO_TEST_CASE(elided_guards_end_out_of_turn) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
-    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
-    if (!is_asked) BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
     if (!is_asked) BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
     if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
@@ -644,7 +645,7 @@ BOOST_AUTO_TEST_CASE(closed_out_of_turn_after_a_fault) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
     BOOST_TEST(incidents[0].line == 0);
     BOOST_TEST(!absl::StrContains(incidents[0].file, ".cc"));
     SetStack({});

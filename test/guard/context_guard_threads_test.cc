@@ -23,7 +23,7 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::GuardMode;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_leaves_both_stacks_alone) {
             BOOST_TEST(GetStack() == inside);
             const auto incidents = TakeIncidents();
             BOOST_TEST_REQUIRE(incidents.size() == 1U);
-            BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
-            BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+            BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
+            BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
             BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
             BOOST_TEST(incidents[0].expected == b.get());
             BOOST_TEST(incidents[0].line == 4711);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(own_thread_repairs_what_it_closes) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
   BOOST_TEST(incidents[0].line == 0);
   BOOST_TEST(std::string(incidents[0].file) != __FILE__);
   SetStack({});
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(leaked_guard_keeps_those_below_open) {
     }
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
     BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
     BOOST_TEST(incidents[0].line == 4711);
     const Stack left = {a.get(), b.get(), b.get(), c.get()};
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(guards_end_with_their_thread) {
     BOOST_TEST(at_end.is_clean);
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (in_turn ? 0U : 1U));
-    if (!in_turn) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!in_turn) BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
     BOOST_TEST(pthread_key_delete(at_end.key) == 0);
   }
 }

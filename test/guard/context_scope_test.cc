@@ -28,7 +28,7 @@ using cuguest::ContextRef;
 using cuguest::ContextScope;
 using cuguest::GuardMode;
 using cuguest::HostScope;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(repairs_and_reports_as_a_guard) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
   BOOST_TEST(incidents[0].line == line);
   BOOST_TEST(std::string(incidents[0].file) == __FILE__);
   SetStack({});
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(left_on_another_thread) {
   }).join();
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
   BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
   BOOST_TEST(scope.Enter(a.get()) == CUDA_SUCCESS);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(moved_on_another_thread) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (ends_there ? 1U : 0U));
-    if (ends_there) BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    if (ends_there) BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
     if (ends_there) BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
   }
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(left_after_its_thread_has_ended) {
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
   BOOST_TEST(moved.Enter(a.get()) == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), a.get()}));
   BOOST_TEST(moved.Leave() == CUDA_SUCCESS);
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(any_sequence_follows_the_model) {
     scopes.clear();  // in order, the outermost first
     BOOST_TEST(GetStack() == caller);
     for (const auto& incident : TakeIncidents()) {
-      BOOST_TEST((incident.kind == IncidentKind::kOutOfTurn));
+      BOOST_TEST((incident.kind == Incident::Kind::kOutOfTurn));
     }
     SetStack({});
   }

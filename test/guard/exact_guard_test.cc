@@ -17,7 +17,7 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ExactGuard;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(reports_dead_entry_below) {
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
   BOOST_TEST(GetStack() == (Stack{x.get(), a.get()}));
   SetStack({});
 }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(pops_a_thousand_pushes) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
   SetStack({});
 }
 

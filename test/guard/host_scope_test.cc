@@ -21,7 +21,7 @@ using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::ExactGuard;
 using cuguest::HostScope;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_fault_before_the_callback_is_repaired_for_the_host_and_re
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
   BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   SetStack({});
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(GetStack().empty());
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
 }
 
 // With one of two contexts gone the other guard still gets its own.
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_ended_elsewhere_before) {
     if (has_another) BOOST_TEST(inner->elided());
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
   }
   SetStack({});
 }
@@ -478,7 +478,7 @@ BOOST_AUTO_TEST_CASE(ended_elsewhere_its_guards_stay_out) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
     BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
     BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
@@ -531,7 +531,7 @@ BOOST_AUTO_TEST_CASE(ended_before_the_hosts_guard) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
-    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
     if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
   }

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(no_context_guard)
 
 namespace {
 
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest::NoContextGuard;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(what_a_callee_leaves_is_dropped_and_reported) {
     BOOST_TEST(GetStack() == caller);
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
-    BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
+    BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kRepaired));
     BOOST_TEST(incidents[0].found == a.get());
     SetStack({});
   }
@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_meanwhile_is_not_put_back) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
+  BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kUnrepaired));
   SetStack({});
 }
 
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(GetStack() == Stack{a.get()});
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kDestroyed));
   SetStack({});
 }
 
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(own_thread_closes_it) {
   BOOST_TEST(GetStack().empty());
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
   BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
   BOOST_TEST(incidents[0].line == 4711);
   {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(ended_before_a_guard_inside_it) {
     BOOST_TEST(GetStack() == Stack{a.get()});
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
-    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == Incident::Kind::kOutOfTurn));
     if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
   }

@@ -28,7 +28,6 @@ namespace {
 
 using cuguest::Incident;
 using cuguest::Location;
-using cuguest::Repair;
 using scope_cases::Cast;
 using scope_cases::Commit;
 using scope_cases::Kind;
@@ -94,8 +93,8 @@ std::string Seen(const std::vector<Incident>& incidents) {
   constexpr const char* kKinds[] = {"replaced", "leak",  "pop",       "destroyed", "failed",
                                     "mode",     "error", "elsewhere", "unasked",   "out of turn"};
   std::string text = kKinds[static_cast<int>(incidents[0].kind)];
-  if (incidents[0].repair == Repair::kInferred) text += " inferred";
-  if (incidents[0].repair == Repair::kUnrepaired) text += " unrepaired";
+  if (incidents[0].repair == Incident::Repair::kInferred) text += " inferred";
+  if (incidents[0].repair == Incident::Repair::kUnrepaired) text += " unrepaired";
   return incidents.size() == 1 ? text : text + " and more";
 }
 
@@ -398,7 +397,7 @@ BOOST_AUTO_TEST_CASE(repaired_is_claimed_of_the_callers_stack_alone) {
             NameOf(row.language, row.kind) + " [" + caller + "] " + fault + ": [" + left + "]";
         const char current = left.empty() ? '0' : left.back();
         if (incidents.empty() && current != (caller.empty() ? '0' : caller.back())) unseen.Add(key);
-        if (incidents.empty() || incidents[0].repair != Repair::kRepaired) continue;
+        if (incidents.empty() || incidents[0].repair != Incident::Repair::kRepaired) continue;
         ++claims;
         if (left != caller) wrong.Add(key);
       }

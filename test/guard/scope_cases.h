@@ -29,14 +29,13 @@
 #include "cuguest/location.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/thread_residency.h"
 #include "test/support/test.h"
 
 namespace scope_cases {
 
 using cuguest::ExactGuard;
 
-constexpr auto kOutOfTurn = cuguest::IncidentKind::kOutOfTurn;
+constexpr auto kOutOfTurn = cuguest::Incident::Kind::kOutOfTurn;
 constexpr CUresult kNotReady = CUDA_ERROR_NOT_READY;
 
 enum class Kind { kElide, kAlwaysPush, kByRef, kScope, kExact, kNone, kResidency, kHost, kCapture };
@@ -107,14 +106,7 @@ class CppScope final : public Scope {
     }
     return Scope::MoveTo(context, where);
   }
-  CUresult End() override {
-    if constexpr (std::is_same_v<Object, cuguest::ContextScope> ||
-                  std::is_same_v<Object, cuguest::ThreadResidency>) {
-      return object_->Leave();
-    } else {
-      return object_->Leave();
-    }
-  }
+  CUresult End() override { return object_->Leave(); }
   void Drop(bool overwrites) override {
     if (Object* const object = std::exchange(object_, nullptr)) object->~Object();
     if (overwrites) std::memset(storage_, 0xDD, sizeof(storage_));
@@ -178,7 +170,6 @@ inline std::unique_ptr<Scope> MakeCpp(Kind kind) {
   using Scopes = CppScope<cuguest::ContextScope>;
   using Exacts = CppScope<ExactGuard>;
   using Nones = CppScope<cuguest::NoContextGuard>;
-  using Residencies = CppScope<cuguest::ThreadResidency>;
   using Hosts = CppScope<cuguest::HostScope>;
   using Captures = CppScope<cuguest::CaptureModeGuard>;
   switch (kind) {
@@ -212,8 +203,10 @@ inline std::unique_ptr<Scope> MakeCpp(Kind kind) {
         return new (at) cuguest::NoContextGuard(where);
       });
     case Kind::kResidency:
-      return std::make_unique<Residencies>([](void* at, CUcontext context, Location where) {
-        return new (at) cuguest::ThreadResidency(ContextRef::Borrow(context), where);
+      return std::make_unique<Scopes>([](void* at, CUcontext context, Location where) {
+        auto* const scope = new (at) cuguest::ContextScope;
+        static_cast<void>(scope->Enter(ContextRef::Borrow(context), GuardMode::kAlwaysPush, where));
+        return scope;
       });
     case Kind::kHost:
       return std::make_unique<Hosts>(

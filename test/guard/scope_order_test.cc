@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(scope_order)
 
 namespace {
 
-using cuguest::IncidentKind;
+using cuguest::Incident;
 using cuguest::Location;
 using scope_cases::Cast;
 using scope_cases::Commit;
@@ -43,7 +43,7 @@ using scope_cases::RequireNone;
 using scope_cases::Scope;
 using scope_cases::Wrong;
 using Order = std::vector<int>;
-using Kinds = std::vector<IncidentKind>;
+using Kinds = std::vector<Incident::Kind>;
 
 Cast* g_cast = nullptr;
 void MakeCast() { g_cast = new Cast("XABC"); }
@@ -227,7 +227,7 @@ class Run {
     if (place == plan_.elsewhere) {
       std::thread([&] { EndOnThisOtherThread(scope, what); }).join();
       model_.EndElsewhere(which);
-      expected_.push_back(IncidentKind::kElsewhere);
+      expected_.push_back(Incident::Kind::kElsewhere);
     } else {
       const CUresult expected = model_.End(which);
       const bool is_dropped = plan_.form != Form::kEnded;
@@ -286,7 +286,7 @@ class Run {
 
   static std::string TextOf(const Kinds& kinds) {
     std::string text;
-    for (const IncidentKind kind : kinds) text += " " + std::to_string(static_cast<int>(kind));
+    for (const Incident::Kind kind : kinds) text += " " + std::to_string(static_cast<int>(kind));
     return text.empty() ? " none" : text;
   }
   // After a fault the depth may be anything until all have ended, and so may be the codes.

@@ -14,8 +14,7 @@ import sys
 from flags import system_includes
 
 root, build, compiler = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-HEADERS = ["context_guard.h", "context_ref.h", "context_scope.h", "host_scope.h", "incident.h", "no_context_guard.h",
-           "thread_residency.h"]
+HEADERS = ["context_guard.h", "context_ref.h", "context_scope.h", "host_scope.h", "incident.h", "no_context_guard.h"]
 # What <cuda.h> brings is allowed, and these, which cost nothing.
 CHEAP = {"cstddef", "stddef.h", "cstdint", "stdint.h", "stdint-gcc.h", "stdint-intn.h"}
 

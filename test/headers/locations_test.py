@@ -27,7 +27,7 @@ for tree in ("include", "lib"):
                     failures.append(f"{path.name}: {match[0]}")
 for failure in failures:
     print(f"not ok: {failure} does not say where")
-if places < 4:
+if places < 2:
     failures.append("the places were not found")
 print(f"cases: {places - len(failures)} passed, {len(failures)} failed, 0 skipped")
 sys.exit(1 if failures else 0)

@@ -25,7 +25,6 @@ PROLOGUE = """
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/thread_residency.h"
 #if __has_include(<cuda_runtime_api.h>)
 #define HAVE_RUNTIME 1
 #else
@@ -48,7 +47,6 @@ GUARDS = [
     ("ExactGuard", "l.ref, Location::Here()"),
     ("NoContextGuard", ""), ("NoContextGuard", "Location::Here()"),
     ("HostScope", ""), ("HostScope", "guard"),
-    ("ThreadResidency", "l.ref"), ("ThreadResidency", "l.ref, Location::Here()"),
     ("AcquiredGuard", "AcquireFromStream(l.stream)"),
     ("AcquiredGuard", "AcquireFromStream(l.stream), GuardMode::kElide, Location::Here()"),
     ("AcquiredGuard", "l.device"), ("AcquiredGuard", "l.device, IfInactive::kRefuse"),

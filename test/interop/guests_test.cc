@@ -47,7 +47,7 @@ std::atomic<long> g_reported{0};
 std::atomic<long> g_unrepaired{0};
 void Count(const Incident& incident, void*) {
   g_reported.fetch_add(1, std::memory_order_relaxed);
-  if (incident.repair == cuguest::Repair::kUnrepaired) {
+  if (incident.repair == cuguest::Incident::Repair::kUnrepaired) {
     g_unrepaired.fetch_add(1, std::memory_order_relaxed);
   }
 }

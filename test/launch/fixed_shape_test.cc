@@ -22,7 +22,7 @@ constexpr char kKernels[] = R"(
 .visible .entry cluster() .reqnctapercluster 2, 2, 1 { ret; }
 )";
 
-LaunchShape WithCluster(const Dim3& grid, const Dim3& cluster) {
+LaunchShape WithCluster(const LaunchShape::Dim3& grid, const LaunchShape::Dim3& cluster) {
   LaunchShape shape{grid, 32};
   shape.cluster = cluster;
   return shape;

@@ -12,7 +12,7 @@ namespace {
 using namespace cuguest_launches;
 using cuguest::MaxActiveBlocks;
 
-LaunchShape WithCluster(unsigned grid, const Dim3& cluster, unsigned block = 32) {
+LaunchShape WithCluster(unsigned grid, const LaunchShape::Dim3& cluster, unsigned block = 32) {
   LaunchShape shape{grid, block};
   shape.cluster = cluster;
   return shape;
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(
     *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   Counter counter;
   LaunchShape shape{{4, 6, 2}, 32};
-  shape.cluster = Dim3{2, 3, 1};
+  shape.cluster = LaunchShape::Dim3{2, 3, 1};
   SUCCEEDS(Launch(counter.Get("get_shape"), shape, counter.stream(), counter.memory()));
   Counts seen = counter.Take();
   seen.resize(10);

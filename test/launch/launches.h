@@ -34,7 +34,6 @@ using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
-using cuguest::Dim3;
 using cuguest::HostSpan;
 using cuguest::Kernel;
 using cuguest::Launch;

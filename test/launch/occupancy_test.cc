@@ -88,16 +88,16 @@ BOOST_AUTO_TEST_CASE(
   LaunchShape shape{4, 32};
   REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
           "no cluster");
-  shape.cluster = Dim3{2};
+  shape.cluster = LaunchShape::Dim3{2};
   const int most = MaxActiveClusters(loaded.count_up, loaded.ref, shape).value();
   BOOST_TEST(most >= 1);
-  shape.cluster = Dim3{0};
+  shape.cluster = LaunchShape::Dim3{0};
   REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
           "cluster.x is 0");
-  shape.cluster = Dim3{3};
+  shape.cluster = LaunchShape::Dim3{3};
   REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
           "grid.x is 4", "multiple");
-  shape.cluster = Dim3{2};
+  shape.cluster = LaunchShape::Dim3{2};
   shape.block = 1025;
   REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
           "block.x is 1025");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {
                [&] { return AvailableDynamicShared(loaded.count_up, loaded.ref, 1, 32); });
   if (!HasDriver(11080)) return;  // no clusters
   LaunchShape shape{4, 32};
-  shape.cluster = Dim3{2};
+  shape.cluster = LaunchShape::Dim3{2};
   FailEachCall({"cuOccupancyMaxActiveClusters"},
                [&] { return MaxActiveClusters(loaded.count_up, loaded.ref, shape); });
 }

@@ -17,7 +17,6 @@ namespace {
 using boost::test_tools::per_element;
 using cudasim::Sim;
 using cuguest::Array;
-using cuguest::ArrayCopy;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
@@ -49,8 +48,8 @@ Floats Values(const Array& array, size_t count = 32) {
 
 StreamRef Ref(const Owner& owner) { return StreamRef::Borrow(owner.stream(), owner.ref()); }
 
-ArrayCopy Part(size_t x, size_t y, size_t z, size_t width, size_t height, size_t depth) {
-  ArrayCopy part;
+Array::Part Part(size_t x, size_t y, size_t z, size_t width, size_t height, size_t depth) {
+  Array::Part part;
   part.x = x;
   part.y = y;
   part.z = z;
@@ -60,8 +59,8 @@ ArrayCopy Part(size_t x, size_t y, size_t z, size_t width, size_t height, size_t
   return part;
 }
 
-ArrayCopy Pitched(size_t pitch, size_t rows = 0) {
-  ArrayCopy copy;
+Array::Part Pitched(size_t pitch, size_t rows = 0) {
+  Array::Part copy;
   copy.pitch = pitch;
   copy.rows = rows;
   return copy;

@@ -28,11 +28,11 @@ inline cuguest::StreamRef Ref(const Owner& owner) {
   return cuguest::StreamRef::Borrow(owner.stream(), owner.ref());
 }
 
-inline cuguest::MemoryKind KindOf(CUdeviceptr pointer) {
+inline cuguest::MemoryDescription::Kind KindOf(CUdeviceptr pointer) {
   return cuguest::Describe(pointer).value().kind;
 }
 inline bool IsThere(CUdeviceptr pointer) {
-  return KindOf(pointer) != cuguest::MemoryKind::kUnregistered;
+  return KindOf(pointer) != cuguest::MemoryDescription::Kind::kUnregistered;
 }
 
 inline Buffer Made(absl::StatusOr<Buffer> buffer) {

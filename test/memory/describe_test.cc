@@ -12,9 +12,7 @@ using cuguest::ArrayDescription;
 using cuguest::ContextRef;
 using cuguest::Describe;
 using cuguest::Device;
-using cuguest::MemoryAccess;
 using cuguest::MemoryDescription;
-using cuguest::MemoryKind;
 using namespace cuguest_test;
 
 MemoryDescription Of(CUdeviceptr pointer) {
@@ -25,7 +23,7 @@ MemoryDescription Of(CUdeviceptr pointer) {
 
 void CheckIsUnknown(CUdeviceptr pointer) {
   const MemoryDescription memory = Of(pointer);
-  BOOST_TEST((memory.kind == MemoryKind::kUnregistered), memory.ToString());
+  BOOST_TEST((memory.kind == MemoryDescription::Kind::kUnregistered), memory.ToString());
   BOOST_TEST(memory.pointer == pointer);
   BOOST_TEST((memory.context == ContextRef()));
   BOOST_TEST(!memory.device.has_value());
@@ -34,12 +32,12 @@ void CheckIsUnknown(CUdeviceptr pointer) {
   BOOST_TEST(memory.bytes_left() == 0u);
   BOOST_TEST(memory.device_address == 0u);
   BOOST_TEST(memory.host_address == nullptr);
-  BOOST_TEST((memory.access == MemoryAccess::kNone));
+  BOOST_TEST((memory.access == MemoryDescription::Access::kNone));
 }
 
 struct Expected {
   CUdeviceptr base;
-  MemoryKind kind;
+  MemoryDescription::Kind kind;
   CUcontext context;
   size_t size = kBytes;
   bool is_on_host = false;
@@ -59,18 +57,18 @@ void Check(const Expected& expected, size_t offset, int device = 0) {
     BOOST_TEST(memory.bytes_left() == expected.size - offset);
     BOOST_TEST(memory.device_address == pointer);
     BOOST_TEST(AddressOf(memory.host_address) == (expected.is_on_host ? pointer : 0));
-    BOOST_TEST((memory.access == MemoryAccess::kReadWrite));
-    BOOST_TEST((memory.pool != nullptr) == (expected.kind == MemoryKind::kPool));
+    BOOST_TEST((memory.access == MemoryDescription::Access::kReadWrite));
+    BOOST_TEST((memory.pool != nullptr) == (expected.kind == MemoryDescription::Kind::kPool));
   }
 }
 
 std::vector<Expected> Expectations(const Memories& all, CUcontext owner) {
-  return {{all.device, MemoryKind::kDevice, owner},
-          {all.managed, MemoryKind::kManaged, owner, kBytes, true},
-          {all.pinned, MemoryKind::kPinnedHost, owner, kBytes, true},
-          {all.registered, MemoryKind::kPinnedHost, owner, kBytes, true},
-          {all.pool, MemoryKind::kPool, nullptr},
-          {all.virtual_memory, MemoryKind::kVirtual, nullptr, kUnit}};
+  return {{all.device, MemoryDescription::Kind::kDevice, owner},
+          {all.managed, MemoryDescription::Kind::kManaged, owner, kBytes, true},
+          {all.pinned, MemoryDescription::Kind::kPinnedHost, owner, kBytes, true},
+          {all.registered, MemoryDescription::Kind::kPinnedHost, owner, kBytes, true},
+          {all.pool, MemoryDescription::Kind::kPool, nullptr},
+          {all.virtual_memory, MemoryDescription::Kind::kVirtual, nullptr, kUnit}};
 }
 
 }  // namespace
@@ -114,7 +112,7 @@ BOOST_AUTO_TEST_CASE(memory_of_the_primary_and_of_a_green_context,
   SetStack({primary});
   CUdeviceptr pointer = 0;
   OK(RAW(cuMemAlloc)(&pointer, kBytes));
-  Check({pointer, MemoryKind::kDevice, primary}, 5);
+  Check({pointer, MemoryDescription::Kind::kDevice, primary}, 5);
   OK(RAW(cuMemFree)(pointer));
   CUdevResource resource = {};
   CUdevResourceDesc description = nullptr;
@@ -126,7 +124,7 @@ BOOST_AUTO_TEST_CASE(memory_of_the_primary_and_of_a_green_context,
   OK(RAW(cuCtxFromGreenCtx)(&context, green));
   SetStack({context});
   OK(RAW(cuMemAlloc)(&pointer, kBytes));
-  Check({pointer, MemoryKind::kDevice, primary}, 5);
+  Check({pointer, MemoryDescription::Kind::kDevice, primary}, 5);
   OK(RAW(cuMemFree)(pointer));
   SetStack({});
   OK(RAW(cuGreenCtxDestroy)(green));
@@ -143,9 +141,10 @@ BOOST_AUTO_TEST_CASE(any_number_that_is_no_address_of_cudas) {
         pointer + kBytes, CUdeviceptr{0xdead} << 32}) {
     CheckIsUnknown(unknown);
   }
-  BOOST_TEST((Describe(nullptr)->kind == MemoryKind::kUnregistered));
-  BOOST_TEST((Describe(&local)->kind == MemoryKind::kUnregistered));
-  BOOST_TEST((Describe(reinterpret_cast<void*>(pointer))->kind == MemoryKind::kDevice));
+  BOOST_TEST((Describe(nullptr)->kind == MemoryDescription::Kind::kUnregistered));
+  BOOST_TEST((Describe(&local)->kind == MemoryDescription::Kind::kUnregistered));
+  BOOST_TEST(
+      (Describe(reinterpret_cast<void*>(pointer))->kind == MemoryDescription::Kind::kDevice));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_freed_is_unknown) {
@@ -197,7 +196,7 @@ BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool, *OnlySim()) {
   OK(RAW(cuStreamSynchronize)(owner.stream()));
   BOOST_TEST((Of(pointer).pool == pool));
   OK(RAW(cuMemPoolDestroy)(pool));
-  Check({pointer, MemoryKind::kPool, nullptr}, 9);
+  Check({pointer, MemoryDescription::Kind::kPool, nullptr}, 9);
   OK(RAW(cuMemFree)(pointer));
 }
 
@@ -228,13 +227,13 @@ BOOST_AUTO_TEST_CASE(virtual_memory_of_the_host) {
     const Undisturbed undisturbed;
     OK(RAW(cuMemSetAccess)(range.At(0), kUnit, &accesses[0], 1));
     const MemoryDescription memory = Of(range.At(0) + 64);
-    BOOST_TEST((memory.kind == MemoryKind::kVirtual));
+    BOOST_TEST((memory.kind == MemoryDescription::Kind::kVirtual));
     BOOST_TEST(memory.is_on_host);
     BOOST_TEST((memory.context == ContextRef()));
     BOOST_TEST(memory.base == range.At(0));
     BOOST_TEST(memory.size == kUnit);
     BOOST_TEST(memory.device_address == range.At(0) + 64);
-    BOOST_TEST((memory.access == MemoryAccess::kReadWrite));
+    BOOST_TEST((memory.access == MemoryDescription::Access::kReadWrite));
     BOOST_TEST(memory.ToString().find("virtual memory of the host") != std::string::npos);
   }
   OK(RAW(cuMemSetAccess)(range.At(0), kUnit, &accesses[1], 1));
@@ -258,7 +257,7 @@ BOOST_AUTO_TEST_CASE(pool_memory_of_the_host) {
   {
     const Undisturbed undisturbed;
     const MemoryDescription memory = Of(pointer + 64);
-    BOOST_TEST((memory.kind == MemoryKind::kPool));
+    BOOST_TEST((memory.kind == MemoryDescription::Kind::kPool));
     BOOST_TEST(memory.is_on_host);
     BOOST_TEST((memory.pool == pool));
     BOOST_TEST((memory.context == ContextRef()));
@@ -277,14 +276,14 @@ BOOST_AUTO_TEST_CASE(virtual_memory_is_its_mapping_with_its_access) {
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_NONE);
   range.Map(2, CU_MEM_ACCESS_FLAGS_PROT_READ);
-  Check({range.At(0), MemoryKind::kVirtual, nullptr, kUnit}, 10);
+  Check({range.At(0), MemoryDescription::Kind::kVirtual, nullptr, kUnit}, 10);
   const MemoryDescription none = Of(range.At(1) + 10);
-  BOOST_TEST((none.kind == MemoryKind::kVirtual));
-  BOOST_TEST((none.access == MemoryAccess::kNone));
+  BOOST_TEST((none.kind == MemoryDescription::Kind::kVirtual));
+  BOOST_TEST((none.access == MemoryDescription::Access::kNone));
   BOOST_TEST(none.device_address == 0u);
   BOOST_TEST(none.base == range.At(1));
   const MemoryDescription read = Of(range.At(2));
-  BOOST_TEST((read.access == MemoryAccess::kRead));
+  BOOST_TEST((read.access == MemoryDescription::Access::kRead));
   BOOST_TEST(read.device_address == range.At(2));
   CheckIsUnknown(range.At(3));  // reserved
 }
@@ -295,7 +294,7 @@ BOOST_AUTO_TEST_CASE(memory_of_the_second_device, *NeedsDevices(2)) {
   const CUdeviceptr pointer = second.Allocate();
   for (const Stack& stack : {Stack{}, Stack{first.get()}}) {
     SetStack(stack);
-    Check({pointer, MemoryKind::kDevice, second.get()}, 1, 1);
+    Check({pointer, MemoryDescription::Kind::kDevice, second.get()}, 1, 1);
   }
   SetStack({});
   BOOST_TEST(!IsActive(1));
@@ -376,13 +375,13 @@ BOOST_AUTO_TEST_CASE(a_driver_that_does_not_know_the_newer_attributes, *OnlySim(
   const Owner owner;
   const CUdeviceptr pointer = owner.Allocate();
   Sim::FailCall("cuPointerGetAttributes", 1, CUDA_ERROR_INVALID_VALUE);
-  Check({pointer, MemoryKind::kDevice, owner.get()}, 4);
+  Check({pointer, MemoryDescription::Kind::kDevice, owner.get()}, 4);
   for (const unsigned nth : {1u, 2u}) {
     Sim::FailCall("cuPointerGetAttributes", nth, CUDA_ERROR_INVALID_VALUE);
   }
   const Undisturbed undisturbed;
   const MemoryDescription memory = Of(pointer + 4);
-  BOOST_TEST((memory.kind == MemoryKind::kDevice));
+  BOOST_TEST((memory.kind == MemoryDescription::Kind::kDevice));
   BOOST_TEST((memory.context.get() == owner.get()));
   BOOST_TEST((memory.device == Device::Borrow(0)));
   BOOST_TEST(memory.size == 0u);

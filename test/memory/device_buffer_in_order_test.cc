@@ -26,7 +26,7 @@ using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::Fill;
 using cuguest::HostSpan;
-using cuguest::MemoryKind;
+using cuguest::MemoryDescription;
 using cuguest::Stream;
 using cuguest::StreamRef;
 using namespace buffers;
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
     SetStack(stack);
     const Undisturbed undisturbed;
     Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
-    BOOST_TEST((KindOf(buffer.get()) == MemoryKind::kPool));
+    BOOST_TEST((KindOf(buffer.get()) == MemoryDescription::Kind::kPool));
     BOOST_TEST((buffer.context() == ContextRef()));
     BOOST_TEST((buffer.device() == Device::Borrow(0)));
     SUCCEEDS(FillAsync(buffer.view(), 6, Ref(owner)));
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(on_the_streams_that_are_no_objects) {
     Buffer buffer = Made(Buffer::AllocateAsync(ref, kInts));
     SUCCEEDS(FillAsync(buffer.view(), 2, ref));
     SUCCEEDS(ref.Synchronize());
-    BOOST_TEST((KindOf(buffer.get()) == MemoryKind::kPool));
+    BOOST_TEST((KindOf(buffer.get()) == MemoryDescription::Kind::kPool));
     SUCCEEDS(buffer.Release());
     SUCCEEDS(ref.Synchronize());
   }

@@ -27,7 +27,7 @@ using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
 using cuguest::Fill;
 using cuguest::HostSpan;
-using cuguest::MemoryKind;
+using cuguest::MemoryDescription;
 using cuguest::Stream;
 using cuguest::StreamRef;
 using namespace buffers;

@@ -22,6 +22,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
@@ -34,7 +35,6 @@
 #include "cuguest/runtime/last_error_scope.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
-#include "cuguest/thread_residency.h"
 #include "test/memory/memories.h"
 #include "test/support/runtime.h"
 
@@ -209,8 +209,6 @@ const std::vector<Kind>& Kinds() {
        }},
       {"NoContextGuard", [](const Scene&) { return EndOfScope<NoContextGuard>(); }},
       {"CaptureModeGuard", [](const Scene&) { return EndOfScope<CaptureModeGuard>(); }},
-      {"ThreadResidency",
-       [](const Scene& s) { return EndOfScope<ThreadResidency>(s.context->ref()); }},
       {"HostScope",
        [](const Scene& s) {
          auto* const guard = new ContextGuard(s.context->ref());

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuguest/context_guard.h"
 #include "test/memory/memories.h"
 
 BOOST_AUTO_TEST_SUITE(peer_access)
@@ -19,14 +20,13 @@ using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::PeerAccess;
-using cuguest::PeerLink;
 using namespace cuguest_test;
 
 const Device kFirst = Device::Borrow(0);
 const Device kSecond = Device::Borrow(1);
 
 bool AreLinked() {
-  const absl::StatusOr<PeerLink> link = PeerAccess::Query(kFirst, kSecond);
+  const absl::StatusOr<PeerAccess::Link> link = PeerAccess::Query(kFirst, kSecond);
   return link.ok() && link->access;
 }
 
@@ -53,7 +53,7 @@ PeerAccess Enabled(const Owner& from, const Owner& to) {
 
 BOOST_AUTO_TEST_CASE(a_device_has_no_link_to_itself) {
   const Undisturbed undisturbed;
-  const absl::StatusOr<PeerLink> link = PeerAccess::Query(kFirst, kFirst);
+  const absl::StatusOr<PeerAccess::Link> link = PeerAccess::Query(kFirst, kFirst);
   BOOST_TEST_REQUIRE(link.ok(), link.status().ToString());
   BOOST_TEST(!link->access);
   BOOST_TEST(!link->atomics);
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(a_context_that_ended) {
 
 BOOST_AUTO_TEST_CASE(a_link_needs_no_context, *NeedsDevices(2)) {
   const Undisturbed undisturbed;
-  const absl::StatusOr<PeerLink> there = PeerAccess::Query(kFirst, kSecond);
-  const absl::StatusOr<PeerLink> back = PeerAccess::Query(kSecond, kFirst);
+  const absl::StatusOr<PeerAccess::Link> there = PeerAccess::Query(kFirst, kSecond);
+  const absl::StatusOr<PeerAccess::Link> back = PeerAccess::Query(kSecond, kFirst);
   BOOST_TEST_REQUIRE(there.ok(), there.status().ToString());
   BOOST_TEST_REQUIRE(back.ok(), back.status().ToString());
   BOOST_TEST(there->access == back->access);

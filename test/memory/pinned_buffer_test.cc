@@ -22,7 +22,7 @@ using cuguest::Describe;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::HostSpan;
-using cuguest::MemoryKind;
+using cuguest::MemoryDescription;
 using cuguest::PinnedBuffer;
 using namespace cuguest_test;
 using Buffer = PinnedBuffer<int>;
@@ -34,7 +34,7 @@ static_assert(std::is_nothrow_move_constructible_v<Buffer>);
 static_assert(std::is_nothrow_move_assignable_v<Buffer>);
 
 bool IsThere(const void* pointer) {
-  return Describe(pointer).value().kind != MemoryKind::kUnregistered;
+  return Describe(pointer).value().kind != MemoryDescription::Kind::kUnregistered;
 }
 
 Buffer Allocated(const Owner& owner, unsigned flags = 0) {
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
     BOOST_TEST(buffer.size_bytes() == kBytes);
     BOOST_TEST((buffer.context() == owner.ref()));
     BOOST_TEST((buffer.device() == Device::Borrow(0)));
-    BOOST_TEST((Describe(buffer.data())->kind == MemoryKind::kPinnedHost));
+    BOOST_TEST((Describe(buffer.data())->kind == MemoryDescription::Kind::kPinnedHost));
     BOOST_TEST((Describe(buffer.data())->context == owner.ref()));
     buffer.data()[kInts - 1] = 7;
     absl::StatusOr<DeviceBuffer<int>> there =

@@ -24,7 +24,6 @@ using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
 using cuguest::HostSpan;
 using cuguest::PrimaryContext;
-using cuguest::Texels;
 using cuguest::TextureObject;
 using namespace cuguest_test;
 
@@ -57,8 +56,8 @@ bool IsThere(const Owner& owner, CUtexObject texture) {
   return code == CUDA_SUCCESS;
 }
 
-Texels Rows(size_t width, size_t height, size_t pitch) {
-  Texels texels;
+TextureObject::Texels Rows(size_t width, size_t height, size_t pitch) {
+  TextureObject::Texels texels;
   texels.width = width;
   texels.height = height;
   texels.pitch = pitch;
@@ -141,7 +140,7 @@ BOOST_AUTO_TEST_CASE(memory_that_does_not_do_is_named) {
   const Owner owner;
   const auto memory = DeviceBuffer<float>::Allocate(owner.ref(), 1024).value();
   const DeviceView<const float> view = memory.view();
-  const auto made = [&](const DeviceView<const float>& of, const Texels& texels) {
+  const auto made = [&](const DeviceView<const float>& of, const TextureObject::Texels& texels) {
     return TextureObject::Create(owner.ref(), of, texels, Plain()).status();
   };
   const Undisturbed undisturbed;
@@ -161,10 +160,10 @@ BOOST_AUTO_TEST_CASE(memory_that_does_not_do_is_named) {
           "the address is not aligned to 512 bytes", "INVALID_VALUE");
   REFUSES(made(view, Rows(8, 2, 48)), kInvalidArgument, "the pitch of 48 bytes is not a multiple",
           "32");
-  Texels three = Rows(4, 0, 0);
+  TextureObject::Texels three = Rows(4, 0, 0);
   three.channels = 3;
   REFUSES(made(view, three), kInvalidArgument, "elements of 3 float", "INVALID_VALUE");
-  Texels packed = Rows(4, 0, 0);
+  TextureObject::Texels packed = Rows(4, 0, 0);
   packed.format = CU_AD_FORMAT_UNORM_INT8X4;
   REFUSES(made(view, packed), kUnimplemented, "takes a CUDA_RESOURCE_DESC");
 }

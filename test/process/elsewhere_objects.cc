@@ -42,7 +42,6 @@
 #include "cuguest/surface_object.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
-#include "cuguest/thread_residency.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -98,14 +97,6 @@ struct GuardAndHost {
 
   ContextGuard guard;
   cuguest::HostScope host;
-};
-
-struct Residency {
-  explicit Residency(const World& w) : home(w.home) {}
-  [[nodiscard]] bool ok() const { return home.ok(); }
-  CUresult Leave() { return home.Leave(); }
-
-  cuguest::ThreadResidency home;
 };
 
 // One that may be moved while it is inside.
@@ -286,7 +277,6 @@ const std::vector<Row>& Rows() {
        [](World& w) { return Enter<AcquiredGuard>(AcquireFromStream(w.stream.get())); }, 1},
       {"ContextScope", [](World& w) { return Enter<Scope>(w); }, 1},
       {"HostScope", [](World& w) { return Enter<GuardAndHost>(w); }, 2},
-      {"ThreadResidency", [](World& w) { return Enter<Residency>(w); }, 1},
       {"CaptureModeGuard", [](World&) { return Enter<CaptureModeGuard>(); }, 1},
       {"cuguest_guard",
        [](World& w) {

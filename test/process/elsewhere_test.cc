@@ -146,11 +146,13 @@ void ForEachRow(World* world, const Check& check) {
     check(row);
     world->cache->ForgetAll();
     CHECK(Sim::Live() == live);
-    CHECK(cuguest::IncidentCount() == cuguest::IncidentCount(cuguest::IncidentKind::kElsewhere));
+    CHECK(cuguest::IncidentCount() == cuguest::IncidentCount(cuguest::Incident::Kind::kElsewhere));
   }
 }
 
-unsigned long long Elsewhere() { return cuguest::IncidentCount(cuguest::IncidentKind::kElsewhere); }
+unsigned long long Elsewhere() {
+  return cuguest::IncidentCount(cuguest::Incident::Kind::kElsewhere);
+}
 
 void OnAnotherThread() {
   World world;

@@ -178,7 +178,7 @@ void AHostScopeBeforeCuInit() {
     std::optional<ContextGuard> guard;
     guard.emplace(context);
     std::thread([&] { guard.reset(); }).join();
-    CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kElsewhere) == 1);
+    CHECK(cuguest::IncidentCount(cuguest::Incident::Kind::kElsewhere) == 1);
     { const ContextGuard closes_it(context); }
     CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   });

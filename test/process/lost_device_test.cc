@@ -64,7 +64,7 @@ void GuardsStillRestore() {
   }
   std::printf("%s", before.Difference(StackProbe::Take()).c_str());
   CHECK(before.Difference(StackProbe::Take()).empty());
-  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kLeakedPush) == 1);
+  CHECK(cuguest::IncidentCount(cuguest::Incident::Kind::kLeakedPush) == 1);
   CHECK(cuguest::IncidentCount() == 1);
   guard_kinds::EachKind([&](auto kind) {
     const guard_kinds::GuardOf<decltype(kind)> again(ours);

@@ -13,7 +13,6 @@ namespace {
 
 using cuguest::Device;
 using cuguest::Driver;
-using cuguest::Uuid;
 
 // Device 2 is not in MIG mode.
 CUresult OfDevice(CUuuid* uuid, CUdevice device) {
@@ -44,8 +43,8 @@ void* LookUp(const char* name, int version, void* user) {
 void InstancesHaveUuidsOfTheirOwn() {
   static int newest = 11040;
   CHECK(Driver::Adopt(&LookUp, &newest).ok());
-  const Uuid first = *Device::Borrow(0).GetUuid();
-  const Uuid second = *Device::Borrow(1).GetUuid();
+  const Device::Uuid first = *Device::Borrow(0).GetUuid();
+  const Device::Uuid second = *Device::Borrow(1).GetUuid();
   CHECK(first != second);
   CHECK(first.ToString() == "MIG-00000000-0000-0000-0000-000000000000");
   CHECK(second.ToString() == "MIG-01010101-0101-0101-0101-010101010101");
@@ -55,7 +54,7 @@ void InstancesHaveUuidsOfTheirOwn() {
 void OldDriversKnowTheDeviceOnly() {
   static int newest = 9020;
   CHECK(Driver::Adopt(&LookUp, &newest).ok());
-  const Uuid first = *Device::Borrow(0).GetUuid();
+  const Device::Uuid first = *Device::Borrow(0).GetUuid();
   CHECK(first == *Device::Borrow(1).GetUuid());
   CHECK(first.ToString() == "GPU-dddddddd-dddd-dddd-dddd-dddddddddddd");
 }

@@ -20,6 +20,7 @@
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
@@ -37,7 +38,6 @@
 #include "cuguest/surface_object.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
-#include "cuguest/thread_residency.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
@@ -65,7 +65,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(report.status));
   std::printf("%s\n", report.sentence.c_str());
   CHECK(refuses(Device::Count().status()));
-  CHECK(refuses(Device::At(cuguest::Ordinal{0}).status()));
+  CHECK(refuses(Device::At(cuguest::Device::Ordinal{0}).status()));
   CHECK(refuses(Device::OfCurrentContext().status()));
   CHECK(refuses(Device::Borrow(0).Name().status()));
   CHECK(refuses(PrimaryContext::Retain(Device::Borrow(0)).status()));
@@ -80,7 +80,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::SmCountOf(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::SmSplit::Of(Device::Borrow(0), one).status()));
   CHECK(refuses(cuguest::GreenContext::Create(Device::Borrow(0), one).status()));
-  CHECK(refuses(cuguest::GreenContext::Create(cuguest::SmPartition()).status()));
+  CHECK(refuses(cuguest::GreenContext::Create(cuguest::SmSplit::Part()).status()));
   CHECK(cuguest::GreenContext().Release().ok());
   CHECK(SharedContext::CheckSharing().ok());
   CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
@@ -112,7 +112,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(cuguest::CaptureModeGuard().result() == code);
   CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
   CHECK(!cuguest::HousekeepingIsSafe(nullptr));
-  CHECK(!cuguest::ThreadResidency(ContextRef()).ok());
+  CHECK(cuguest::ContextScope().Enter(ContextRef()) != CUDA_SUCCESS);
   guard_kinds::EachKind([&](auto kind) {
     guard_kinds::GuardOf<decltype(kind)> guard(context);
     CHECK(guard.result() == code);
@@ -153,7 +153,7 @@ void NoDevice() {
   const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
   CHECK(ProblemOf(report.status) == DriverProblem::kNoDevice);
   std::printf("%s\n", report.sentence.c_str());
-  const absl::Status at = Device::At(cuguest::Ordinal{0}).status();
+  const absl::Status at = Device::At(cuguest::Device::Ordinal{0}).status();
   CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
   CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);
   std::printf("%s\n", std::string(at.message()).c_str());
@@ -200,7 +200,7 @@ void WithoutIds() {
     CHECK(guard.ok());
     CHECK(driver.CtxPushCurrent(first) == CUDA_SUCCESS);
   }
-  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kLeakedPush) == 1);
+  CHECK(cuguest::IncidentCount(cuguest::Incident::Kind::kLeakedPush) == 1);
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   CHECK(!primary.WasReset());
   CHECK(primary.Release().ok());
@@ -210,7 +210,7 @@ void WithoutIds() {
     const ContextGuard guard(ref);
     CHECK(driver.CtxDestroy(second) == CUDA_SUCCESS);
   }
-  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kDestroyed) == 1);
+  CHECK(cuguest::IncidentCount(cuguest::Incident::Kind::kDestroyed) == 1);
   CHECK(!ref.IsAlive());
   CHECK(cuguest::testing::StackProbe::Take().current() == first);
 }

@@ -10,6 +10,7 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
@@ -17,7 +18,6 @@
 #include "cuguest/incident.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/thread_residency.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
@@ -27,15 +27,15 @@ namespace {
 using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::Driver;
 using cuguest::HostScope;
+using cuguest::Incident;
 using cuguest::IncidentCount;
-using cuguest::IncidentKind;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
-using cuguest::ThreadResidency;
 
 // A context that is current on no thread.
 CUcontext MakeContext() {
@@ -70,8 +70,8 @@ void CheckRefused(const ContextRef& over, CUcontext host) {
     CHECK(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     CHECK(Current() == host);
   });
-  const ThreadResidency home(over);
-  CHECK(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  ContextScope home;
+  CHECK(home.Enter(over) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   CHECK(Current() == host);
 }
 
@@ -120,7 +120,7 @@ void AGuardInside() {
     }
     CHECK(Current() == host);
   });
-  CHECK(IncidentCount() == IncidentCount(IncidentKind::kDestroyed));
+  CHECK(IncidentCount() == IncidentCount(Incident::Kind::kDestroyed));
 }
 
 void ABufferThatOutlivesItsContext() {

@@ -18,7 +18,6 @@ namespace {
 using cudasim::Sim;
 using cuguest::CodeImage;
 using cuguest::ContextRef;
-using cuguest::Dim3;
 using cuguest::Kernel;
 using cuguest::Launch;
 using cuguest::LaunchShape;
@@ -91,7 +90,7 @@ void WithoutExtendedLaunches() {
   LaunchShape cooperative;
   cooperative.cooperative = true;
   LaunchShape cluster;
-  cluster.cluster = Dim3{1};
+  cluster.cluster = LaunchShape::Dim3{1};
   for (const LaunchShape& shape : {cooperative, cluster}) {
     const absl::Status status = Launch(world.nothing(), shape, world.stream());
     CHECK(status.code() == absl::StatusCode::kUnimplemented);
@@ -105,7 +104,7 @@ void WithoutOccupancyOfClusters() {
   Sim::HideEntry("cuOccupancyMaxActiveClusters");
   const World world;
   LaunchShape shape;
-  shape.cluster = Dim3{1};
+  shape.cluster = LaunchShape::Dim3{1};
   for (const absl::Status& status :
        {cuguest::MaxActiveClusters(world.nothing(), world.ref(), shape).status(),
         Launch(world.nothing(), shape, world.stream())}) {

@@ -11,13 +11,13 @@
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/thread_residency.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -78,7 +78,7 @@ void Expect(const absl::StatusOr<AcquiredContext>& acquired, CUcontext context, 
 void Queries() {
   CHECK(cuguest::Driver::GetInitialized().ok());
   CHECK(Device::Count().value() >= 2);
-  const Device device = Device::At(cuguest::Ordinal{1}).value();
+  const Device device = Device::At(cuguest::Device::Ordinal{1}).value();
   CHECK(device == kOurs);
   CHECK(device.Name().ok() && device.PciBusId().ok() && device.GetUuid().ok());
   CHECK(!Device::OfCurrentContext().ok());
@@ -208,7 +208,8 @@ void CachesAndWorkers() {
   {
     const cuguest::NoContextGuard none;
     CHECK(cache.GetOrMake(current.get(), make).ok());
-    cuguest::ThreadResidency home(ContextRef::Borrow(current.get()));
+    cuguest::ContextScope home;
+    CHECK(home.Enter(ContextRef::Borrow(current.get())) == CUDA_SUCCESS);
     CHECK(home.Reassert() == CUDA_SUCCESS);
     CHECK(cache.DropDead() == 0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared and green contexts, acquiring and residency where the driver cannot be called, or cannot
+// Shared and green contexts, acquiring and scopes where the driver cannot be called, or cannot
 // tell incarnations apart: at the end of the process (exit_order_test.cc has the order), in a
 // forked child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
 // is wrong, nothing crashes or hangs, and what can be given back is.
@@ -13,13 +13,13 @@
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/driver.h"
 #include "cuguest/green_context.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/thread_residency.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -28,12 +28,12 @@ namespace {
 using cudasim::Sim;
 using cuguest::CodeOf;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::GreenContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
-using cuguest::ThreadResidency;
 
 const Device kFirst = Device::Borrow(0);
 
@@ -98,8 +98,8 @@ void AForkedChild() {
   std::optional<SharedContext> shared = SharedContext::Create(kFirst).value();
   std::optional<SharedContext> copy = shared;
   const ContextRef ref = shared->context();
-  std::optional<ThreadResidency> home(std::in_place, ref);
-  CHECK(home->ok());
+  std::optional<ContextScope> home(std::in_place);
+  CHECK(home->Enter(ref) == CUDA_SUCCESS);
   cuguest_test::Fork([&] {
     CHECK(IsOfAFork(SharedContext::Attach(ref.get()).status()));
     CHECK(IsOfAFork(SharedContext::Attach(ref).status()));
@@ -107,7 +107,7 @@ void AForkedChild() {
     CHECK(IsOfAFork(cuguest::AcquireOn(kFirst).status()));
     CHECK(IsOfAFork(cuguest::AcquireCurrent(kFirst).status()));
     CHECK(IsOfAFork(cuguest::AcquireFromStream(nullptr).status()));
-    CHECK(ThreadResidency(ref).result() == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(ContextScope().Enter(ref) == CUDA_ERROR_NOT_INITIALIZED);
     copy.reset();
     CHECK(IsOfAFork(shared->Release()));
     home.reset();

@@ -38,7 +38,6 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
-#include "cuguest/thread_residency.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"
 #include "test/support/scenario.h"
@@ -225,7 +224,7 @@ void GreenContexts() {
     const absl::StatusOr<cuguest::SmSplit> split =
         cuguest::SmSplit::Of(device, cuguest::SmCount{1}, 1);
     CHECK(split.ok());
-    const cuguest::SmPartition& part = split->parts[0];
+    const cuguest::SmSplit::Part& part = split->parts[0];
     absl::StatusOr<cuguest::GreenContext> green = cuguest::GreenContext::Create(part);
     CHECK(green.ok());
     CHECK(*cuguest::SmCountOf(green->context()) == part.count());
@@ -284,12 +283,12 @@ void HostScopes() {
   });
 }
 
-void Residencies() {
+void Scopes() {
   const ContextRef context = ContextRef::Borrow(Own());
   const ContextRef other = ContextRef::Borrow(Own());
   WithCallbacks([&] {
-    cuguest::ThreadResidency home(context);
-    CHECK(home.ok());
+    cuguest::ContextScope home;
+    CHECK(home.Enter(context, cuguest::GuardMode::kAlwaysPush) == CUDA_SUCCESS);
     CHECK(home.Reassert() == CUDA_SUCCESS);
     CHECK(home.MoveTo(other) == CUDA_SUCCESS);
     CHECK(home.Leave() == CUDA_SUCCESS);
@@ -374,7 +373,7 @@ int main(int argc, char** argv) {
                                         {"green_contexts", &GreenContexts, {}, 0, on},
                                         {"per_context_values", &PerContextValues, {}, 0, on},
                                         {"host_scopes", &HostScopes, {}, 0, on},
-                                        {"residencies", &Residencies, {}, 0, on},
+                                        {"residencies", &Scopes, {}, 0, on},
                                         {"captures", &Captures, {}, 0, on},
                                         {"graphs", &Graphs, {}, 0, on},
                                         {"incidents", &Incidents, {}, 0, on},

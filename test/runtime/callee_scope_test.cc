@@ -16,8 +16,6 @@ namespace {
 using namespace cuguest_runtime_test;
 using cudasim::Sim;
 using cuguest::Incident;
-using cuguest::IncidentKind;
-using cuguest::Repair;
 using cuguest::runtime::CalleeScope;
 using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
@@ -32,13 +30,13 @@ void PopOnceTooOften() {
   OK(RAW(cuCtxPopCurrent)(nullptr));
 }
 
-std::vector<IncidentKind> KindsOf(const std::vector<Incident>& incidents) {
-  std::vector<IncidentKind> kinds;
+std::vector<Incident::Kind> KindsOf(const std::vector<Incident>& incidents) {
+  std::vector<Incident::Kind> kinds;
   for (const Incident& incident : incidents) {
     // A stack of which only the top can be seen is put back by inference, a last error for certain.
-    BOOST_TEST(
-        (incident.repair ==
-         (incident.kind == IncidentKind::kLastError ? Repair::kRepaired : Repair::kInferred)));
+    BOOST_TEST((incident.repair == (incident.kind == Incident::Kind::kLastError
+                                        ? Incident::Repair::kRepaired
+                                        : Incident::Repair::kInferred)));
     BOOST_TEST(std::string(incident.file) == __FILE__);
     kinds.push_back(incident.kind);
   }
@@ -85,13 +83,13 @@ BOOST_AUTO_TEST_CASE(every_bad_habit_is_undone_and_reported) {
   const auto primary = RetainPrimary();
   struct Habit {
     std::function<void()> callee;
-    IncidentKind kind;
+    Incident::Kind kind;
   };
   const Habit habits[] = {
-      {SetTheDevice, IncidentKind::kReplaced},
-      {LeaveAnError, IncidentKind::kLastError},
-      {[&] { LeaveAPush(host.get()); }, IncidentKind::kLeakedPush},
-      {PopOnceTooOften, IncidentKind::kExtraPop},
+      {SetTheDevice, Incident::Kind::kReplaced},
+      {LeaveAnError, Incident::Kind::kLastError},
+      {[&] { LeaveAPush(host.get()); }, Incident::Kind::kLeakedPush},
+      {PopOnceTooOften, Incident::Kind::kExtraPop},
   };
   for (const Habit& habit : habits) {
     // Ours on top of the stack is where a guard that elides would lose the caller's entry.
@@ -104,7 +102,7 @@ BOOST_AUTO_TEST_CASE(every_bad_habit_is_undone_and_reported) {
       }
       BOOST_TEST(GetStack() == stack);
       BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
-      BOOST_TEST((KindsOf(TakeIncidents()) == std::vector<IncidentKind>{habit.kind}));
+      BOOST_TEST((KindsOf(TakeIncidents()) == std::vector<Incident::Kind>{habit.kind}));
       SetStack({});
     }
   }
@@ -125,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_context_is_back_between_two_calls) {
     BOOST_TEST(GetStack() == Stack{host.get()});
   }
   BOOST_TEST((KindsOf(TakeIncidents()) ==
-              std::vector<IncidentKind>{IncidentKind::kReplaced, IncidentKind::kReplaced}));
+              std::vector<Incident::Kind>{Incident::Kind::kReplaced, Incident::Kind::kReplaced}));
   SetStack({});
 }
 

@@ -238,7 +238,7 @@ std::vector<Call> Launches() {
        })},
       {"MaxActiveClusters", kDepends, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          LaunchShape shape = kShape;
-         shape.cluster = cuguest::Dim3{1};
+         shape.cluster = cuguest::LaunchShape::Dim3{1};
          return MaxActiveClusters(kernel, t.home.ref(), shape).status();
        })},
   };

@@ -12,9 +12,9 @@ namespace {
 
 using namespace cuguest_runtime_test;
 using cudasim::Sim;
+using cuguest::Device;
 using cuguest::IfInactive;
-using cuguest::IncidentKind;
-using cuguest::Ordinal;
+using cuguest::Incident;
 using cuguest::runtime::DeviceGuard;
 using cuguest_test::BeginCount;
 using cuguest_test::HasDriver;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_callee_that_sets_the_device_is_reported_and_undone, *Need
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 2U);
   for (const auto& incident : incidents) {
-    BOOST_TEST((incident.kind == IncidentKind::kReplaced));
+    BOOST_TEST((incident.kind == Incident::Kind::kReplaced));
   }
   SetStack({});
 }

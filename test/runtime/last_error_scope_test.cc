@@ -13,8 +13,7 @@ BOOST_AUTO_TEST_SUITE(last_error_scope)
 namespace {
 
 using namespace cuguest_runtime_test;
-using cuguest::IncidentKind;
-using cuguest::Repair;
+using cuguest::Incident;
 using cuguest::runtime::LastErrorScope;
 using cuguest::runtime::RuntimeCodeOf;
 using cuguest_test::TakeIncidents;
@@ -79,7 +78,7 @@ BOOST_FIXTURE_TEST_CASE(on_another_thread_its_end_takes_no_error, InAContext) {
   BOOST_TEST(scope->Leave());
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == cuguest::IncidentKind::kElsewhere));
+  BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kElsewhere));
 }
 
 BOOST_FIXTURE_TEST_CASE(an_error_that_nobody_noted_is_an_incident, InAContext) {
@@ -91,8 +90,8 @@ BOOST_FIXTURE_TEST_CASE(an_error_that_nobody_noted_is_an_incident, InAContext) {
   BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLastError));
-  BOOST_TEST((incidents[0].repair == Repair::kRepaired));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLastError));
+  BOOST_TEST((incidents[0].repair == Incident::Repair::kRepaired));
   BOOST_TEST(incidents[0].result == CUDA_ERROR_INVALID_DEVICE);
   BOOST_TEST(std::string(incidents[0].file) == __FILE__);
 }
@@ -129,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(reports_unrestorable_last_error, InAContext) {
   }
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].repair == Repair::kUnrepaired));
+  BOOST_TEST((incidents[0].repair == Incident::Repair::kUnrepaired));
   BOOST_TEST(incidents[0].result == CUDA_SUCCESS);
 }
 

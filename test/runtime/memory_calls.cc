@@ -20,7 +20,6 @@ namespace {
 namespace runtime = cuguest::runtime;
 using absl::StatusCode;
 using cuguest::Array;
-using cuguest::ArrayCopy;
 using cuguest::Copy;
 using cuguest::CopyAsync;
 using cuguest::Describe;
@@ -31,7 +30,6 @@ using cuguest::HostSpan;
 using cuguest::PinnedBuffer;
 using cuguest::StreamRef;
 using cuguest::SurfaceObject;
-using cuguest::Texels;
 using cuguest::TextureObject;
 using runtime::ToDriver;
 
@@ -252,7 +250,7 @@ std::vector<Call> Arrays() {
        })},
       {"Copy: outside of an array", StatusCode::kOutOfRange,
        OfArray([](const Array& array, const Things& t) {
-         ArrayCopy part;
+         Array::Part part;
          part.y = 1;
          return Copy(t.view, array, part);
        })},
@@ -269,7 +267,7 @@ std::vector<Call> Arrays() {
        }},
       {"TextureObject::Create: of more than there is", StatusCode::kOutOfRange,
        [](const Things& t) {
-         Texels texels;
+         TextureObject::Texels texels;
          texels.width = kOverflow;
          return TextureObject::Create(t.home.ref(), t.view, texels, CUDA_TEXTURE_DESC());
        }},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The schedules of lib/guard/records.cc: how a scope tells the thread that it belongs to that it
-// was ended on another one, and how ThreadResidency and others know the thread that they are bound
+// was ended on another one, and how BoundThread and others know the thread that they are bound
 // to. A program is a word for each of its threads, whose letters are operations:
 //
 //   B     binds something to this thread

@@ -37,7 +37,6 @@ using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
-using cuguest::SmPartition;
 using cuguest::SmSplit;
 using cuguest::Stream;
 using cuguest::StreamRef;
@@ -253,7 +252,7 @@ BOOST_AUTO_TEST_CASE(moves_keep_it_and_leaking_lets_it_go) {
 BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
   const SmSplit split = SmSplit::Of(kFirst, SmCount{16}, 3).value();
   std::vector<GreenContext> greens;
-  for (const SmPartition& part : split.parts) {
+  for (const SmSplit::Part& part : split.parts) {
     greens.push_back(GreenContext::Create(part).value());
     BOOST_TEST((greens.back().sm_count() == part.count()));
   }
@@ -316,7 +315,7 @@ BOOST_AUTO_TEST_CASE(nothing_and_too_much_are_refused) {
   }
   const absl::Status elsewhere = GreenContext::Create(Device::Borrow(77), SmCount{16}).status();
   BOOST_TEST((elsewhere.code() == absl::StatusCode::kNotFound), elsewhere.ToString());
-  for (const SmPartition& empty : {SmPartition(), SmSplit::Of(kFirst, All())->rest}) {
+  for (const SmSplit::Part& empty : {SmSplit::Part(), SmSplit::Of(kFirst, All())->rest}) {
     const absl::Status status = GreenContext::Create(empty).status();
     BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), status.ToString());
     BOOST_TEST(Says(status, "its partition has no SMs"), status.ToString());
@@ -396,7 +395,7 @@ BOOST_AUTO_TEST_CASE(one_of_another_device_leaves_the_first_alone, *cuguest_test
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {
-  const SmPartition part = SmSplit::Of(kFirst, SmCount{16})->parts[0];
+  const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16})->parts[0];
   Sim::ResetCalls();
   GreenContext green = GreenContext::Create(part).value();
   BOOST_TEST(Sim::TotalCalls() == 4u);
@@ -449,7 +448,7 @@ BOOST_AUTO_TEST_SUITE(on_older_drivers, *NeedsDriverBefore(12040, "cuGreenCtxCre
 
 BOOST_AUTO_TEST_CASE(an_older_driver_is_refused) {
   for (const absl::Status& status : {GreenContext::Create(kFirst, SmCount{16}).status(),
-                                     GreenContext::Create(SmPartition()).status()}) {
+                                     GreenContext::Create(SmSplit::Part()).status()}) {
     BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
     BOOST_TEST(Says(status, "550.54 (CUDA 12.4)"), status.ToString());
   }

@@ -20,7 +20,6 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::Incident;
-using cuguest::IncidentKind;
 using cuguest::IncidentListener;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -38,7 +37,7 @@ void CauseIncident(const OwnContext& context) {
 
 struct Heard {
   int count = 0;
-  IncidentKind kind{};
+  Incident::Kind kind{};
 };
 void Hear(const Incident& incident, void* user) {
   auto* const heard = static_cast<Heard*>(user);
@@ -67,7 +66,7 @@ BOOST_AUTO_TEST_CASE(each_listener_is_called_with_its_own_pointer) {
   CauseIncident(context);
   BOOST_TEST(first.count == 2);
   BOOST_TEST(second.count == 1);
-  BOOST_TEST((first.kind == IncidentKind::kExtraPop));
+  BOOST_TEST((first.kind == Incident::Kind::kExtraPop));
   BOOST_TEST(TakeIncidents().size() == 3U);  // by the suite's own listener
 }
 

@@ -22,9 +22,7 @@ using cuguest::ContextGuard;
 using cuguest::Driver;
 using cuguest::Incident;
 using cuguest::IncidentCount;
-using cuguest::IncidentKind;
 using cuguest::IncidentListener;
-using cuguest::Repair;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 
@@ -57,12 +55,12 @@ BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   SetStack({a.get()});
   const Listening listening{{}, IncidentListener(&Listen)};
   g_heard = 0;
-  const unsigned long long count = IncidentCount(IncidentKind::kLeakedPush);
+  const unsigned long long count = IncidentCount(Incident::Kind::kLeakedPush);
   const unsigned long long all = IncidentCount();
   const int line = LeakAPush(b.get(), c.get());
   BOOST_TEST(g_heard == 1);
-  BOOST_TEST((g_last.kind == IncidentKind::kLeakedPush));
-  BOOST_TEST((g_last.repair == Repair::kInferred));
+  BOOST_TEST((g_last.kind == Incident::Kind::kLeakedPush));
+  BOOST_TEST((g_last.repair == Incident::Repair::kInferred));
   BOOST_TEST(g_last.result == CUDA_SUCCESS);
   BOOST_TEST(g_last.expected == b.get());
   BOOST_TEST(g_last.found == c.get());
@@ -70,7 +68,7 @@ BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   BOOST_TEST(std::string(g_last.file) == __FILE__);
   BOOST_TEST(g_last.line == line);
   BOOST_TEST(g_last.thread == static_cast<unsigned long>(syscall(SYS_gettid)));
-  BOOST_TEST(IncidentCount(IncidentKind::kLeakedPush) == count + 1);
+  BOOST_TEST(IncidentCount(Incident::Kind::kLeakedPush) == count + 1);
   BOOST_TEST(IncidentCount() == all + 1);
   SetStack({});
 }
@@ -128,7 +126,7 @@ BOOST_AUTO_TEST_CASE(counting_from_many_threads_loses_nothing) {
   const OwnContext b;
   const OwnContext c;
   const cuguest_test::Unrecorded silence;
-  const unsigned long long count = IncidentCount(IncidentKind::kLeakedPush);
+  const unsigned long long count = IncidentCount(Incident::Kind::kLeakedPush);
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
@@ -136,18 +134,19 @@ BOOST_AUTO_TEST_CASE(counting_from_many_threads_loses_nothing) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  BOOST_TEST(IncidentCount(IncidentKind::kLeakedPush) == count + 8 * 200);
+  BOOST_TEST(IncidentCount(Incident::Kind::kLeakedPush) == count + 8 * 200);
 }
 
 BOOST_AUTO_TEST_CASE(every_kind_and_repair_has_a_name) {
   std::set<std::string> names;
-  for (int kind = 0; kind < cuguest::kIncidentKinds; ++kind) {
-    names.insert(Name(static_cast<IncidentKind>(kind)));
+  for (int kind = 0; kind < cuguest::Incident::kKinds; ++kind) {
+    names.insert(Name(static_cast<Incident::Kind>(kind)));
   }
-  for (const Repair repair : {Repair::kRepaired, Repair::kInferred, Repair::kUnrepaired}) {
+  for (const Incident::Repair repair :
+       {Incident::Repair::kRepaired, Incident::Repair::kInferred, Incident::Repair::kUnrepaired}) {
     names.insert(Name(repair));
   }
-  BOOST_TEST(names.size() == static_cast<std::size_t>(cuguest::kIncidentKinds) + 3);
+  BOOST_TEST(names.size() == static_cast<std::size_t>(cuguest::Incident::kKinds) + 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,7 +6,7 @@ How large the house is: lines of code and of comments, files, public types, the 
 public types instead, with their headers.
 
 A line of code has something on it that is not a comment. A public type is a class, struct or enumeration of a public
-header that is in no other type and in no namespace `internal`; those of c.h are not counted.
+header that is in no other type and in no namespace `internal` or `impl`; those of c.h are not counted.
 """
 
 import collections
@@ -64,7 +64,7 @@ def types(header):
         if match[0] == "}":
             inside.pop()
         elif match["namespace"]:
-            inside.append(match["space"] is not None and "internal" not in match["space"])
+            inside.append(match["space"] is not None and not re.search(r"\b(internal|impl)\b", match["space"]))
         else:
             if match["type"] and all(inside):
                 head = re.sub(r"\[\[.*?\]\]|\bCUGUEST_\w+|\bfinal\b|alignas\(.*?\)", "", match["head"])

@@ -247,8 +247,8 @@ const char* Verdict(const std::string& left, const std::string& best) {
 // The incidents of one call.
 struct Report {
   int count;
-  cuguest::IncidentKind kind;  // of the last one, as the rest
-  cuguest::Repair repair;
+  cuguest::Incident::Kind kind;  // of the last one, as the rest
+  cuguest::Incident::Repair repair;
   const char* file;
   int line;
 

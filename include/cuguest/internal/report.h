@@ -18,7 +18,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Counts it and hands it to the listeners, without contexts.
-CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result,
+CUGUEST_API void ReportIncident(Incident::Kind kind, Incident::Repair repair, CUresult result,
                                 Location where) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE

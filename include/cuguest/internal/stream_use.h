@@ -19,7 +19,7 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-struct StreamLife;
+struct UsedStream;
 
 // StreamUse
 //
@@ -27,13 +27,13 @@ struct StreamLife;
 class CUGUEST_API StreamUse {
  public:
   CUGUEST_HIDE StreamUse() noexcept = default;
-  CUGUEST_HIDE StreamUse(StreamUse&& other) noexcept : life_(std::exchange(other.life_, nullptr)) {}
+  CUGUEST_HIDE StreamUse(StreamUse&& other) noexcept : used_(std::exchange(other.used_, nullptr)) {}
   CUGUEST_HIDE StreamUse& operator=(StreamUse other) noexcept {
-    std::swap(life_, other.life_);
+    std::swap(used_, other.used_);
     return *this;
   }
   CUGUEST_HIDE ~StreamUse() {
-    if (life_ != nullptr) End();
+    if (used_ != nullptr) End();
   }
 
   // Of `stream`, which is there. False if there is no host memory.
@@ -48,7 +48,7 @@ class CUGUEST_API StreamUse {
  private:
   void End() noexcept;
 
-  StreamLife* life_ = nullptr;
+  UsedStream* used_ = nullptr;
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

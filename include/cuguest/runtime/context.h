@@ -98,7 +98,7 @@ struct RuntimeContext {
 namespace impl {
 
 CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
-  const absl::StatusOr<Device> first = Device::At(Ordinal{0});
+  const absl::StatusOr<Device> first = Device::At(Device::Ordinal{0});
   if (!first.ok()) return first.status();
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);
   if (!state.ok()) return state.status();

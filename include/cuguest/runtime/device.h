@@ -38,7 +38,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count: not touched; the last error of the runtime neither.
 /// Errors: as Device::At: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
-  return Device::At(Ordinal{number});
+  return Device::At(Device::Ordinal{number});
 }
 
 CUGUEST_END_RUNTIME_NAMESPACE

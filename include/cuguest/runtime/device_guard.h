@@ -51,9 +51,9 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          lock.
 class [[nodiscard]] DeviceGuard {
  public:
-  [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,
-                                                  IfInactive if_inactive = IfInactive::kRefuse,
-                                                  Location where = Location::Here())
+  [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit DeviceGuard(
+      Device device, IfInactive if_inactive = IfInactive::kRefuse,
+      Location where = Location::Here())
       : guard_(device, if_inactive, GuardMode::kElide, where) {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;

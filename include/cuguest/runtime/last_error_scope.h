@@ -82,7 +82,7 @@ class [[nodiscard]] LastErrorScope {
   CUGUEST_HIDE bool Leave() noexcept {
     if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {
-      internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
+      internal::ReportIncident(Incident::Kind::kElsewhere, Incident::Repair::kUnrepaired,
                                CUDA_ERROR_ILLEGAL_STATE, where_);
       return false;
     }
@@ -91,9 +91,10 @@ class [[nodiscard]] LastErrorScope {
     if (before_ == cudaSuccess) static_cast<void>(cudaGetLastError());
     const bool restored = cudaPeekAtLastError() == before_;
     if (culprit_ == nullptr) {
-      internal::ReportIncident(IncidentKind::kLastError,
-                               restored ? Repair::kRepaired : Repair::kUnrepaired, ToDriver(after),
-                               where_);
+      internal::ReportIncident(
+          Incident::Kind::kLastError,
+          restored ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired, ToDriver(after),
+          where_);
     }
     return restored;
   }

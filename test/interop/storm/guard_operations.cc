@@ -14,7 +14,6 @@
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/device_guard.h"
-#include "cuguest/thread_residency.h"
 #include "test/guard/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
@@ -104,7 +103,7 @@ void StackScopes(Worker& worker) {
   }
   // A vector destroys the outermost first.
   for (std::size_t open = scopes.size(); open > 1; --open) {
-    worker.ExpectIncident(cuguest::IncidentKind::kOutOfTurn);
+    worker.ExpectIncident(cuguest::Incident::Kind::kOutOfTurn);
   }
 }
 
@@ -134,8 +133,8 @@ void NoContext(Worker& worker) {
 }
 
 void Reside(Worker& worker) {
-  cuguest::ThreadResidency home(worker.PickContext());
-  RequireOk(home);
+  cuguest::ContextScope home;
+  Require(home.Enter(worker.PickContext(), cuguest::GuardMode::kAlwaysPush), "make it its own");
   Require(home.Reassert(), "settle");
   Require(home.MoveTo(worker.PickContext()), "move to another context");
   RequireCurrent(home.get());

@@ -17,7 +17,7 @@ namespace {
 
 using cuguest::ContextRef;
 using cuguest::GuardMode;
-using cuguest::IncidentKind;
+using cuguest::Incident;
 
 enum class Damage { kReplace, kLeak, kPop };
 
@@ -55,16 +55,16 @@ bool ChangesNothing(const Deed& deed) {
   return deed.damage == Damage::kReplace && deed.foreign == deed.home;
 }
 
-IncidentKind KindOf(Damage damage) {
+Incident::Kind KindOf(Damage damage) {
   switch (damage) {
     case Damage::kReplace:
-      return IncidentKind::kReplaced;
+      return Incident::Kind::kReplaced;
     case Damage::kLeak:
-      return IncidentKind::kLeakedPush;
+      return Incident::Kind::kLeakedPush;
     case Damage::kPop:
       break;
   }
-  return IncidentKind::kExtraPop;
+  return Incident::Kind::kExtraPop;
 }
 
 enum class Entry { kElide, kAlwaysPush, kExact };
@@ -132,7 +132,7 @@ void Reassert(Worker& worker) {
     Require(current == deed.home.get(), "reasserting makes the guard's context current");
   });
   if (ChangesNothing(deed)) return;
-  worker.ExpectIncident(shows ? std::optional(IncidentKind::kReplaced) : std::nullopt);
+  worker.ExpectIncident(shows ? std::optional(Incident::Kind::kReplaced) : std::nullopt);
 }
 
 // A callee that binds a primary context where it was to find none.
@@ -140,14 +140,14 @@ void BindFromNone(Worker& worker) {
   cuguest::NoContextGuard none;
   RequireOk(none);
   REQUIRE_CALL(cudaSetDevice(worker.random.Below(worker.world().devices())));
-  worker.ExpectIncident(IncidentKind::kLeakedPush);
+  worker.ExpectIncident(Incident::Kind::kLeakedPush);
 }
 
 void LeaveAnError(Worker& worker) {
   const cuguest::runtime::CalleeScope scope(worker.PickContext());
   RequireOk(scope);
   Require(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice, "there is no such device");
-  worker.ExpectIncident(IncidentKind::kLastError);
+  worker.ExpectIncident(Incident::Kind::kLastError);
 }
 
 void LeaveACaptureMode(Worker& worker) {
@@ -155,7 +155,7 @@ void LeaveACaptureMode(Worker& worker) {
   RequireOk(guard);
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
   REQUIRE_CALL(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  worker.ExpectIncident(IncidentKind::kCaptureMode);
+  worker.ExpectIncident(Incident::Kind::kCaptureMode);
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::Event;
 using cuguest::Incident;
-using cuguest::IncidentKind;
 using cuguest::Stream;
 using cuguest::testing::StackProbe;
 

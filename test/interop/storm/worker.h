@@ -94,7 +94,7 @@ class Worker {
   [[nodiscard]] const cuguest::ContextRef& PickContext() { return ContextOf(PickPlace()); }
 
   // The operation causes exactly the incidents that it expects. `kind` may be left open.
-  void ExpectIncident(std::optional<cuguest::IncidentKind> kind) { expected_.push_back(kind); }
+  void ExpectIncident(std::optional<cuguest::Incident::Kind> kind) { expected_.push_back(kind); }
 
   [[nodiscard]] CUcontext top() const { return stack.empty() ? nullptr : stack.back().context; }
   [[nodiscard]] bool IsInStack(CUcontext context) const;
@@ -123,7 +123,7 @@ class Worker {
   int thread_;
   std::map<int, std::unique_ptr<Lane>> lanes_;  // by place
   cuguest::ContextRef own_;
-  std::vector<std::optional<cuguest::IncidentKind>> expected_;
+  std::vector<std::optional<cuguest::Incident::Kind>> expected_;
 };
 
 // Keeps what guards report on the calling thread for its worker.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/thread_residency.h"
+// A worker thread that makes a context its own.
+
+#include "cuguest/context_scope.h"
 
 #include <memory>
-#include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "cudasim/sim.h"
@@ -15,17 +15,18 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
-BOOST_AUTO_TEST_SUITE(thread_residency)
+BOOST_AUTO_TEST_SUITE(context_scope_of_a_thread)
 
 namespace {
 
 using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
-using cuguest::IncidentKind;
+using cuguest::GuardMode;
+using cuguest::Incident;
 using cuguest::PrimaryContext;
-using cuguest::ThreadResidency;
 using cuguest_test::GetStack;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -34,6 +35,13 @@ using cuguest_test::TakeIncidents;
 using Stack = std::vector<CUcontext>;
 
 ContextRef RefTo(const OwnContext& context) { return ContextRef::Borrow(context.get()); }
+
+// What a worker does first.
+struct Home : ContextScope {
+  explicit Home(const ContextRef& context) {
+    BOOST_TEST(Enter(context, GuardMode::kAlwaysPush) == CUDA_SUCCESS);
+  }
+};
 
 template <typename Function>
 void OnAnotherThread(const Function& function) {
@@ -46,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_worker_binds_once_and_its_guards_elide) {
   const OwnContext context;
   OnAnotherThread([&] {
     {
-      ThreadResidency home(RefTo(context));
+      Home home(RefTo(context));
       BOOST_TEST(home.ok());
       BOOST_TEST(home.get() == context.get());
       for (int job = 0; job < 3; ++job) {
@@ -68,14 +76,13 @@ BOOST_AUTO_TEST_CASE(leaving_restores) {
   const OwnContext context;
   for (const Stack& before : {Stack{}, Stack{x.get()}, Stack{x.get(), context.get()}}) {
     SetStack(before);
-    ThreadResidency home(RefTo(context));
+    Home home(RefTo(context));
     Stack inside = before;
     inside.push_back(context.get());
     BOOST_TEST(GetStack() == inside);
     BOOST_TEST(home.Leave() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == before);
-    BOOST_TEST(home.get() == nullptr);
-    BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+    BOOST_TEST(home.Leave() == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(home.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(GetStack() == before);
   }
@@ -85,7 +92,7 @@ BOOST_AUTO_TEST_CASE(leaving_restores) {
 BOOST_AUTO_TEST_CASE(settling_takes_two_queries, *OnlySim()) {
   const OwnContext context;
   Sim::ResetCalls();
-  ThreadResidency home(RefTo(context));
+  Home home(RefTo(context));
   BOOST_TEST(Sim::TotalCalls() == 4u);  // one of them names the context
   Sim::ResetCalls();
   BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
@@ -98,7 +105,7 @@ BOOST_AUTO_TEST_CASE(settling_takes_two_queries, *OnlySim()) {
 BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
   const OwnContext context;
   const OwnContext other;
-  ThreadResidency home(RefTo(context));
+  Home home(RefTo(context));
   BOOST_TEST(RAW(cuCtxPushCurrent)(other.get()) == CUDA_SUCCESS);
   BOOST_TEST(home.Reassert() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{context.get()}));
@@ -107,42 +114,16 @@ BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
   BOOST_TEST(GetStack() == (Stack{context.get()}));
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 2u);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
-  BOOST_TEST((incidents[1].kind == IncidentKind::kReplaced));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
+  BOOST_TEST((incidents[1].kind == Incident::Kind::kReplaced));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
-}
-
-BOOST_AUTO_TEST_CASE(left_before_a_guard_inside_it) {
-  const OwnContext x;
-  const OwnContext context;
-  for (const bool is_asked : {false, true}) {
-    SetStack({x.get()});
-    {
-      std::optional<ThreadResidency> home;
-      home.emplace(RefTo(context), cuguest::Location{__FILE__, 4711});
-      const ContextGuard guard(x.get());
-      const Stack inside = {x.get(), context.get(), x.get()};
-      BOOST_TEST(GetStack() == inside);
-      BOOST_TEST(home->MoveTo(RefTo(x)) == CUDA_ERROR_ILLEGAL_STATE);
-      BOOST_TEST(home->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
-      if (is_asked) BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
-      home.reset();
-      BOOST_TEST(GetStack() == inside);
-    }
-    BOOST_TEST(GetStack() == (Stack{x.get()}));
-    const auto incidents = TakeIncidents();
-    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0u : 1u));
-    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
-    if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
-    SetStack({});
-  }
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
   const OwnContext x;
   SetStack({x.get()});
   const PrimaryContext before = PrimaryContext::Retain(Device::Borrow(0)).value();
-  ThreadResidency home(before.context());
+  Home home(before.context());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
@@ -161,10 +142,12 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
 BOOST_AUTO_TEST_CASE(its_context_is_destroyed) {
   OwnContext context;
   const OwnContext next;
-  ThreadResidency home(RefTo(context));
+  Home home(RefTo(context));
   const CUcontext dead = context.release();
   OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
   BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(GetStack().empty());  // what it had before
+  BOOST_TEST(home.Leave() == CUDA_ERROR_ILLEGAL_STATE);
   BOOST_TEST(home.MoveTo(RefTo(next)) == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{next.get()}));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
@@ -176,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_the_thread_had_is_destroyed) {
   const OwnContext context;
   const OwnContext after;
   SetStack({before.get()});
-  ThreadResidency home(RefTo(context));
+  Home home(RefTo(context));
   RAW(cuCtxPopCurrent)(nullptr);
   RAW(cuCtxPopCurrent)(nullptr);
   BOOST_TEST(RAW(cuCtxDestroy)(before.release()) == CUDA_SUCCESS);
@@ -189,37 +172,11 @@ BOOST_AUTO_TEST_CASE(what_the_thread_had_is_destroyed) {
   SetStack({});
 }
 
-// It has what it had at the beginning already.
-BOOST_AUTO_TEST_CASE(left_after_its_context_is_destroyed) {
-  OwnContext context;
-  ThreadResidency home(RefTo(context));
-  const CUcontext dead = context.release();
-  OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
-  BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
-  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
-  BOOST_TEST(GetStack().empty());
-}
-
-BOOST_AUTO_TEST_CASE(what_cannot_be_entered_is_refused) {
-  const OwnContext context;
-  ThreadResidency none{ContextRef()};
-  BOOST_TEST(!none.ok());
-  BOOST_TEST(none.get() == nullptr);
-  BOOST_TEST(!cuguest::ToStatus(none).ok());
-  BOOST_TEST(GetStack().empty());
-  // A failed move leaves the thread as it was found, and may be tried again.
-  BOOST_TEST(none.MoveTo(RefTo(context)) == CUDA_SUCCESS);
-  BOOST_TEST(none.ok());
-  BOOST_TEST(none.MoveTo(ContextRef()) == CUDA_ERROR_INVALID_CONTEXT);
-  BOOST_TEST(GetStack().empty());
-}
-
 // Another thread can neither use nor leave it, and its own stack is left alone.
 BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
   const OwnContext context;
   const OwnContext other;
-  auto home = std::make_unique<ThreadResidency>(RefTo(context));
+  auto home = std::make_unique<Home>(RefTo(context));
   OnAnotherThread([&] {
     SetStack({other.get(), context.get()});
     BOOST_TEST(home->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
@@ -232,7 +189,7 @@ BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
   });
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1u);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kElsewhere));
   BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
   BOOST_TEST(incidents[0].expected == context.get());
   BOOST_TEST(GetStack() == (Stack{context.get()}));
@@ -250,9 +207,9 @@ BOOST_AUTO_TEST_CASE(a_thread_is_not_mistaken_for_one_that_has_ended) {
   const OwnContext x;
   const OwnContext y;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    std::unique_ptr<ThreadResidency> home;
+    std::unique_ptr<Home> home;
     OnAnotherThread([&] {
-      home = std::make_unique<ThreadResidency>(RefTo(context));
+      home = std::make_unique<Home>(RefTo(context));
       BOOST_TEST(home->ok());
     });
     OnAnotherThread([&] {
@@ -264,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_thread_is_not_mistaken_for_one_that_has_ended) {
       SetStack({});
     });
     for (const auto& incident : TakeIncidents()) {
-      BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
+      BOOST_TEST((incident.kind == Incident::Kind::kElsewhere));
     }
   }
 }
@@ -282,7 +239,8 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
         const ContextRef second = RefTo(next);
         Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
         {
-          ThreadResidency home(first);
+          ContextScope home;
+          static_cast<void>(home.Enter(first, GuardMode::kAlwaysPush));
           static_cast<void>(home.Reassert());
           static_cast<void>(home.MoveTo(second));
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/sm_partition.h"
+#include "cuguest/sm_split.h"
 
 #include <cuda.h>
 
@@ -32,7 +32,7 @@ std::string SplitText(Device device, SmCount least, unsigned parts) {
 }  // namespace
 
 absl::StatusOr<SmSplit> SmSplit::Of(Device device, SmCount least, unsigned count, unsigned flags) {
-  static_assert(sizeof(CUdevResource) == sizeof(SmPartition::resource_) &&
+  static_assert(sizeof(CUdevResource) == sizeof(SmSplit::Part::resource_) &&
                 alignof(CUdevResource) <= 8);
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUGUEST_ASSIGN_OR_RETURN(const auto get, driver->Require(&Driver::DeviceGetDevResource));
@@ -69,7 +69,7 @@ absl::StatusOr<SmSplit> SmSplit::Of(Device device, SmCount least, unsigned count
                     absl::StrCat(of_all, ", of which ", made, " fit"));
   }
   const auto partition = [&](const CUdevResource& resource) {
-    SmPartition named;
+    SmSplit::Part named;
     named.device_ = device;
     if (resource.type == CU_DEV_RESOURCE_TYPE_SM) named.count_ = SmCount{resource.sm.smCount};
     std::memcpy(named.resource_, &resource, sizeof(resource));

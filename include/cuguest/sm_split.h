@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
-// sm_partition.h                                                        tier: 2
+// sm_split.h                                                            tier: 2
 // -----------------------------------------------------------------------------
 /// \file
-/// `SmPartition` is a part of a device's SMs, which a GreenContext is made of. `SmSplit` splits a
+/// `SmSplit::Part` is a part of a device's SMs, which a GreenContext is made of. `SmSplit` splits a
 /// device into partitions that have no SM in common.
 ///
 ///   absl::StatusOr<SmSplit> split = SmSplit::Of(device, SmCount{16}, 2);
@@ -15,8 +15,8 @@
 ///
 /// Notes are in docs/notes.md.
 
-#ifndef CUGUEST_SM_PARTITION_H_
-#define CUGUEST_SM_PARTITION_H_
+#ifndef CUGUEST_SM_SPLIT_H_
+#define CUGUEST_SM_SPLIT_H_
 
 #include <vector>
 
@@ -27,37 +27,33 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-struct SmSplit;
-
-/// SmPartition
-///
-/// Owns nothing: partitions only name SMs. Partitions of one SmSplit have no SM in common; those
-/// of two may have the same ones. Any number of green contexts can be made of one.
-///
-/// Threads: a value.
-class SmPartition {
- public:
-  CUGUEST_HIDE SmPartition() noexcept = default;  // of no SMs
-
-  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
-
-  /// SmCount{0} if it has none, as the rest of a device that was split evenly.
-  [[nodiscard]] CUGUEST_HIDE SmCount count() const noexcept { return count_; }
-
- private:
-  friend class GreenContext;
-  friend struct SmSplit;
-
-  Device device_ = Device::Borrow(0);
-  SmCount count_{0};
-  // A CUdevResource, whose alignment differs between releases of <cuda.h>.
-  alignas(8) unsigned char resource_[144] = {};
-};
-
 /// SmSplit
 ///
 /// A device's SMs, split into parts of one size and a rest.
 struct SmSplit {
+  /// Owns nothing: partitions only name SMs. Partitions of one SmSplit have no SM in common; those
+  /// of two may have the same ones. Any number of green contexts can be made of one.
+  ///
+  /// Threads: a value.
+  class Part {
+   public:
+    CUGUEST_HIDE Part() noexcept = default;  // of no SMs
+
+    [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
+
+    /// SmCount{0} if it has none, as the rest of a device that was split evenly.
+    [[nodiscard]] CUGUEST_HIDE SmCount count() const noexcept { return count_; }
+
+   private:
+    friend class GreenContext;
+    friend struct SmSplit;
+
+    Device device_ = Device::Borrow(0);
+    SmCount count_{0};
+    // A CUdevResource, whose alignment differs between releases of <cuda.h>.
+    alignas(8) unsigned char resource_[144] = {};
+  };
+
   /// As the compiler declares them, but hidden.
   CUGUEST_HIDE SmSplit() = default;
   CUGUEST_HIDE SmSplit(const SmSplit&) = default;
@@ -87,12 +83,12 @@ struct SmSplit {
                                                               unsigned count = kAsManyAsFit,
                                                               unsigned flags = 0);
 
-  std::vector<SmPartition> parts;  ///< of one size
+  std::vector<Part> parts;  ///< of one size
   /// What is left of the device. It "does not have the same functional or performance guarantees as
   /// the groups" (CUDA Driver API, cuDevSmResourceSplitByCount).
-  SmPartition rest;
+  Part rest;
 };
 
 CUGUEST_END_NAMESPACE
 
-#endif  // CUGUEST_SM_PARTITION_H_
+#endif  // CUGUEST_SM_SPLIT_H_

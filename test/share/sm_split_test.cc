@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/sm_partition.h"
+#include "cuguest/sm_split.h"
 
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@
 #include "cuguest/status.h"
 #include "test/support/test.h"
 
-BOOST_AUTO_TEST_SUITE(sm_partition)
+BOOST_AUTO_TEST_SUITE(sm_split)
 
 namespace {
 
@@ -21,7 +21,6 @@ using cuguest::Device;
 using cuguest::PrimaryContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
-using cuguest::SmPartition;
 using cuguest::SmSplit;
 using cuguest_test::NeedsDriver;
 using cuguest_test::NeedsDriverBefore;
@@ -40,7 +39,7 @@ bool Says(const absl::Status& status, const std::string& words) {
 void CheckIsSplit(const SmSplit& split, unsigned least) {
   unsigned sum = Number(split.rest.count());
   BOOST_TEST((split.rest.device() == kFirst));
-  for (const SmPartition& part : split.parts) {
+  for (const SmSplit::Part& part : split.parts) {
     BOOST_TEST((part.device() == kFirst));
     BOOST_TEST(Number(part.count()) >= least);
     BOOST_TEST((part.count() == split.parts.front().count()));
@@ -70,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_whole_device_leaves_no_rest, *NeedsDriver(12040, kWhy))
   const SmSplit split = SmSplit::Of(kFirst, SmCount{All()}).value();
   BOOST_TEST(split.parts.size() == 1u);
   BOOST_TEST((split.rest.count() == SmCount{0}));
-  BOOST_TEST((SmPartition().count() == SmCount{0}));
+  BOOST_TEST((SmSplit::Part().count() == SmCount{0}));
 }
 
 BOOST_AUTO_TEST_CASE(finer_parts_ignore_coscheduling, *NeedsDriver(12040, kWhy)) {
