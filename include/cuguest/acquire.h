@@ -51,6 +51,8 @@ struct Acquired;
 
 /// AcquiredContext
 ///
+/// A context to work in, where it was found, and what keeps it alive.
+///
 /// Stack:   never touched, here or by the functions below.
 /// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
 ///          destruction; none otherwise, because the caller, who passed the stream or the pointer
@@ -206,6 +208,8 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
   return internal::AcquireFromOwner(buffer.context(), buffer.device(), buffer.empty(), if_inactive);
 }
 
+/// The current context, which must be on `device`.
+///
 /// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 ///                              device: the text names both
 /// Cost:   two driver calls (query, cuCtxGetId) where the context is the one that the thread's last

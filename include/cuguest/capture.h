@@ -77,6 +77,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   internal::Scope scope_;
 };
 
+/// What a stream's capture is doing.
 enum class CaptureState : unsigned char {
   kNone,
   kActive,

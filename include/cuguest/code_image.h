@@ -137,6 +137,7 @@ class CUGUEST_API CodeImage {
   std::shared_ptr<const internal::CodeImageData> data_;
 };
 
+/// "PTX", "a cubin", ...
 [[nodiscard]] CUGUEST_API const char* ToString(CodeImage::Kind kind) noexcept;
 
 CUGUEST_END_NAMESPACE

@@ -55,6 +55,7 @@ struct Versions {
   [[nodiscard]] CUGUEST_API bool uses_forward_compatibility() const;
 };
 
+/// Whether CUDA can work with such versions, and what stands in the way.
 struct CompatibilityReport {
   CUGUEST_HIDE CompatibilityReport() = default;
   CUGUEST_HIDE CompatibilityReport(const CompatibilityReport&) = default;

@@ -32,10 +32,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+/// Whether a guard pushes a context that is current already.
 enum class GuardMode : unsigned char {
-  /// No push where the context is current already: two queries, over fifty times cheaper than a
-  /// push
-  /// and a pop with 16 threads in one context, because the driver counts those atomically.
+  /// No push then: two queries, over fifty times cheaper than a push and a pop with 16 threads in
+  /// one context, because the driver counts those atomically.
   kElide,
   /// Always push: the caller's entry survives also a callee that replaces the top.
   kAlwaysPush,

@@ -13,6 +13,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+/// Where an acquired context was found.
 enum class ContextSource {
   kStream,
   kPointer,
@@ -24,6 +25,7 @@ enum class ContextSource {
 /// "the stream", "the pointer", "the current context", ...
 [[nodiscard]] CUGUEST_API const char* Name(ContextSource source) noexcept;
 
+/// What is to be done where a device's primary context is needed and is not active.
 enum class IfInactive { kRefuse, kCreate };
 
 CUGUEST_END_NAMESPACE

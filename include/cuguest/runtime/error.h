@@ -77,6 +77,8 @@ using ::cuguest::ToStatus;
   return static_cast<cudaError_t>(*code);
 }
 
+/// ErrorName(), ErrorText()
+///
 /// The name ("cudaErrorMemoryAllocation") and one sentence that says what it means and
 /// what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
 /// Not cudaGetErrorName, which knows only its own runtime's codes.

@@ -169,6 +169,8 @@ template <typename... Parameters>
   return function;
 }
 
+/// The loaded code that a kernel is in.
+///
 /// Errors: kInvalidArgument  null
 ///         kUnimplemented    a driver below CUDA 12.5
 /// Cost:   one driver call.
@@ -182,6 +184,8 @@ template <typename... Parameters>
   return library;
 }
 
+/// The loaded code that a function is in.
+///
 /// Errors: kInvalidArgument  null
 ///         kUnimplemented    a driver below CUDA 11.0
 /// Cost:   one driver call.
