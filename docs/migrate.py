@@ -51,6 +51,8 @@ BY_HAND = {
         "the Location comes last, behind the GuardMode",
     r"\bGuardMode::kExact\b": "an ExactGuard (cuguest/exact_guard.h), which does not move",
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
+    r"\bCopy(?:Async)?\((?:[^;]*, *)?(?:\w+::)*(?:HostSpan|as_const|MakeConstSpan|MakeSpan)\b":
+        "Upload(view, values) or Download(view, values): the view first",
     r"\bThreadResidency\b": "a ContextScope (cuguest/context_scope.h) that enters with GuardMode::kAlwaysPush",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":
         "refuses where the primary context is inactive: say IfInactive::kCreate if it is to be created",

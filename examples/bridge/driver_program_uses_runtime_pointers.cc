@@ -147,7 +147,7 @@ absl::Status Triple(const DeviceView<float>& values) {
 
 bool Holds(DeviceView<const float> values, const std::vector<float>& expected) {
   std::vector<float> read(values.size());
-  return CHECK_OK(cuguest::Copy(read, values)) && read == expected;
+  return CHECK_OK(cuguest::Download(values, read)) && read == expected;
 }
 
 // The library's pointer becomes the program's.

@@ -85,7 +85,7 @@ absl::Status SaxpyOn(const StreamRef& stream, float a, const std::vector<float>&
       cuguest::LaunchForElements(saxpy, x.size(), stream, static_cast<unsigned>(x.size()), a,
                                  DevicePtr(device_x.view()), DevicePtr(device_y.view()));
   if (status.ok()) status = stream.Synchronize();
-  if (status.ok()) status = cuguest::Copy(HostSpan<float>(*y), device_y.view());
+  if (status.ok()) status = cuguest::Download(device_y.view(), *y);
   return status;
 }
 

@@ -212,7 +212,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
   const ContextRef before = context();
   absl::StatusOr<Pin> tools = GetTools();
   CUGUEST_RETURN_IF_ERROR(tools);
-  if (absl::Status status = cuguest::Copy((*tools)->room.view(), signal); !status.ok())
+  if (absl::Status status = cuguest::Upload((*tools)->room.view(), signal); !status.ok())
     return status;
 
   if (halfway) {

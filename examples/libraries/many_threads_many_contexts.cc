@@ -194,8 +194,7 @@ class Client {
   }
 
   absl::Status Transform() {
-    if (absl::Status status = cuguest::Copy(samples_.view(), std::as_const(tools_->signal));
-        !status.ok()) {
+    if (absl::Status status = cuguest::Upload(samples_.view(), tools_->signal); !status.ok()) {
       return status;
     }
     const int count = static_cast<int>(samples_.size());

@@ -60,8 +60,8 @@ class DeviceProduct {
   // Replaces the matrices by others of the same size; C becomes zero.
   [[nodiscard]] absl::Status Change(const Product& product) {
     product_ = &product;
-    CUGUEST_RETURN_IF_ERROR(cuguest::Copy(a_.view(), product.a()));
-    CUGUEST_RETURN_IF_ERROR(cuguest::Copy(b_.view(), product.b()));
+    CUGUEST_RETURN_IF_ERROR(cuguest::Upload(a_.view(), product.a()));
+    CUGUEST_RETURN_IF_ERROR(cuguest::Upload(b_.view(), product.b()));
     return cuguest::Zero(c_.view());
   }
 

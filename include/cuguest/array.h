@@ -14,7 +14,7 @@
 ///   shape.NumChannels = 1;
 ///   absl::StatusOr<Array> picture = Array::Create(context, shape);
 ///   if (!picture.ok()) return picture.status();
-///   absl::Status status = Copy(*picture, HostSpan<const float>(pixels));  // all of it
+///   absl::Status status = Upload(*picture, HostSpan<const float>(pixels));  // all of it
 ///
 /// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
 /// the heap (docs/guarantees.md), which an owner cannot prevent.
@@ -154,7 +154,7 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
 
 }  // namespace internal
 
-/// Copy(), CopyAsync() of arrays
+/// Copy(), Upload(), Download() of arrays and their Async forms
 ///
 /// Between an array and memory, of the device or the host: whole, or the part that `part` names.
 /// Without a pitch the memory has as many bytes as the part; with one at least as many as lead to
@@ -189,18 +189,18 @@ CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,
   return internal::CopyToArray(to, internal::EndOf(from), part);
 }
 template <typename T>
-CUGUEST_HIDE absl::Status Copy(const Array& to, const HostSpan<T>& from,
-                               const Array::Part& part = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), part);
-}
-template <typename T>
 CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to, const Array& from,
                                const Array::Part& part = {}) {
   return internal::CopyFromArray(internal::WrittenEnd(to), from, part);
 }
 template <typename T>
-CUGUEST_HIDE absl::Status Copy(const HostSpan<T>& to, const Array& from,
-                               const Array::Part& part = {}) {
+CUGUEST_HIDE absl::Status Upload(const Array& to, const HostSpan<T>& from,
+                                 const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status Download(const Array& from, const HostSpan<T>& to,
+                                   const Array::Part& part = {}) {
   static_assert(!std::is_const_v<T>, "a span of const is only read");
   return internal::CopyFromArray(internal::EndOf(to), from, part);
 }
@@ -211,18 +211,18 @@ CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const DeviceView<T>& from,
   return internal::CopyToArray(to, internal::EndOf(from), part, &stream);
 }
 template <typename T>
-CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const HostSpan<T>& from,
-                                    const StreamRef& stream, const Array::Part& part = {}) {
-  return internal::CopyToArray(to, internal::EndOf(from), part, &stream);
-}
-template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to, const Array& from,
                                     const StreamRef& stream, const Array::Part& part = {}) {
   return internal::CopyFromArray(internal::WrittenEnd(to), from, part, &stream);
 }
 template <typename T>
-CUGUEST_HIDE absl::Status CopyAsync(const HostSpan<T>& to, const Array& from,
-                                    const StreamRef& stream, const Array::Part& part = {}) {
+CUGUEST_HIDE absl::Status UploadAsync(const Array& to, const HostSpan<T>& from,
+                                      const StreamRef& stream, const Array::Part& part = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), part, &stream);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status DownloadAsync(const Array& from, const HostSpan<T>& to,
+                                        const StreamRef& stream, const Array::Part& part = {}) {
   static_assert(!std::is_const_v<T>, "a span of const is only read");
   return internal::CopyFromArray(internal::EndOf(to), from, part, &stream);
 }

@@ -7,8 +7,8 @@
 /// Copies and fills that find the right context by themselves, whatever is current: between
 /// device memory of any contexts and devices, and between it and the host.
 ///
-///   absl::Status status = Copy(view, HostSpan<const float>(values));   // done when it returns
-///   if (status.ok()) status = CopyAsync(other_view, view, stream);     // done in the stream
+///   absl::Status status = Upload(view, values);                      // done when it returns
+///   if (status.ok()) status = CopyAsync(other_view, view, stream);   // done in the stream
 ///   if (status.ok()) status = Zero(scratch);
 ///   absl::StatusOr<std::vector<float>> back = Download(view);
 ///
@@ -82,31 +82,13 @@ CUGUEST_API absl::Status FillElements(const CopyEnd& to, const FillValue& value,
 template <typename T>
 using NotDeduced = std::common_type_t<T>;
 
-// Whether `Host` is a container or an array, and no span of one: what a type of ours is not.
-template <typename Host>
-struct IsSpan : std::false_type {};
-template <typename T>
-struct IsSpan<HostSpan<T>> : std::true_type {};
-template <typename T>
-struct IsSpan<DeviceView<T>> : std::true_type {};
-
-// A host end that can be written, opposite to a view of T that can be, says nothing of the
-// direction.
-template <typename T, typename Host>
-using IfSaysNoDirection =
-    std::enable_if_t<!std::is_const_v<T> && !IsSpan<Bare<Host>>::value &&
-                     std::is_convertible_v<Host, HostSpan<std::remove_const_t<T>>>>;
-
 }  // namespace internal
 
-/// Copy(), CopyAsync(), Download(), Fill(), FillAsync(), Zero(), ZeroAsync()
+/// Copy(), Upload(), Download(), Fill(), Zero() and their Async forms
 ///
-/// The destination comes first, as in cuMemcpy. Where a container of the host and a view can both
-/// be written, their order alone would say which is which, and a mistake would overwrite what was
-/// to be copied; so that does not compile: say HostSpan<T>(values) for a destination on the host,
-/// and HostSpan<const T>(values) or std::as_const(values) for a source. Nor does an asynchronous
-/// copy from a temporary container, which may be gone before the device has read it (see
-/// RefersToElements).
+/// Copy() is between device memory, the destination first, as in cuMemcpy. Upload() is from the
+/// host and Download() to it, the view first. An asynchronous upload from a temporary container,
+/// which may be gone before the device has read it, does not compile (see RefersToElements).
 ///
 /// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
 /// in no order that is promised. Nothing to copy is success, and no driver is called.
@@ -136,58 +118,48 @@ CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
   return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from));
 }
 template <typename T>
-CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
-                               const internal::NotDeduced<HostSpan<const T>>& from) {
-  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from));
-}
-template <typename T>
-CUGUEST_HIDE absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
-                               const DeviceView<T>& from) {
-  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from));
-}
-
-/// The direction is not said: see above.
-template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
-absl::Status Copy(const DeviceView<T>& to, Host&& from) = delete;
-template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
-absl::Status Copy(Host&& to, const DeviceView<T>& from) = delete;
-
-template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
                                     const internal::NotDeduced<DeviceView<const T>>& from,
                                     const StreamRef& stream) {
   return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
 }
+
+/// Copies from the host.
 template <typename T>
-CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
-                                    const internal::NotDeduced<HostSpan<const T>>& from,
-                                    const StreamRef& stream) {
-  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
+CUGUEST_HIDE absl::Status Upload(const DeviceView<T>& to,
+                                 const internal::NotDeduced<HostSpan<const T>>& from) {
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from));
 }
 template <typename T>
-CUGUEST_HIDE absl::Status CopyAsync(
-    const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to, const DeviceView<T>& from,
+CUGUEST_HIDE absl::Status UploadAsync(const DeviceView<T>& to,
+                                      const internal::NotDeduced<HostSpan<const T>>& from,
+                                      const StreamRef& stream) {
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
+}
+/// The source is gone before the device has read it.
+template <typename T, typename Host, typename = internal::IfEndsTooEarly<T, Host>>
+absl::Status UploadAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
+
+/// Copies to the host.
+template <typename T>
+CUGUEST_HIDE absl::Status Download(
+    const DeviceView<T>& from, const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to) {
+  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from));
+}
+template <typename T>
+CUGUEST_HIDE absl::Status DownloadAsync(
+    const DeviceView<T>& from, const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
     const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), &stream);
 }
-
-/// The direction is not said: see above.
-template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
-absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
-template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
-absl::Status CopyAsync(Host&& to, const DeviceView<T>& from, const StreamRef& stream) = delete;
-/// The source is gone before the device has read it.
-template <typename T, typename Host, typename = internal::IfEndsTooEarly<T, Host>, typename = void>
-absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
-
-/// The elements of `from`, copied to the host as by Copy(), at its cost.
+/// All elements of `from`, in a vector of their own.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
     const DeviceView<T>& from) {
   static_assert(!std::is_same_v<std::remove_const_t<T>, bool>,
-                "a std::vector<bool> has no elements to copy to: use Copy()");
+                "a std::vector<bool> has no elements to copy to: give a HostSpan<bool>");
   std::vector<std::remove_const_t<T>> values(from.size());
-  absl::Status copied = Copy(HostSpan<std::remove_const_t<T>>(values), from);
+  absl::Status copied = Download(from, values);
   if (!copied.ok()) return copied;
   return values;
 }

@@ -73,9 +73,10 @@ class DeviceBuffer {
     return Made(internal::OwnedMemory::Allocate(context, kElements, count));
   }
 
-  /// Allocate(), and a Copy() of `values` into the buffer: the call returns when the copy is done.
+  /// Allocate(), and an Upload() of `values` into the buffer: the call returns when the copy is
+  /// done.
   ///
-  /// Errors: those of Allocate() and of Copy() in copy.h. Nothing is held then.
+  /// Errors: those of Allocate() and of Upload() in copy.h. Nothing is held then.
   /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 21.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {

@@ -9,14 +9,14 @@
 /// to one (a vector, an array, a string, a span), and so does a C array.
 ///
 ///   std::vector<float> values(n);
-///   absl::Status status = Copy(HostSpan<float>(values), view);
+///   absl::Status status = Download(view, values);
 ///
 /// Note [Temporary containers]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
 /// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
 /// another HostSpan; see RefersToElements) may be a temporary for both. Where the elements are used
-/// after the call (CopyAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment to
+/// after the call (UploadAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment to
 /// LaunchShape::attributes), a temporary that is not known to refer to elements only does not
 /// compile.
 

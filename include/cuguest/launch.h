@@ -38,6 +38,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// LaunchShape
 ///
+/// How many threads a launch has, in what blocks, and what else it asks for.
+///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
 ///   shape.shared_bytes = 16 << 10;
 struct LaunchShape {

@@ -80,8 +80,8 @@ Group Copying(Objects& objects, const std::string& title, std::size_t bytes, int
   const auto device = Take(objects.device.view().Subview(0, bytes));
   group.Add("`Copy`, `Copy`", [&objects, device, bytes](std::size_t) {
     const HostSpan<char> host(objects.host.data(), bytes);
-    REQUIRE(cuguest::Copy(device, HostSpan<const char>(objects.host.data(), bytes)).ok());
-    REQUIRE(cuguest::Copy(host, device).ok());
+    REQUIRE(cuguest::Upload(device, HostSpan<const char>(objects.host.data(), bytes)).ok());
+    REQUIRE(cuguest::Download(device, host).ok());
   });
   return group;
 }

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_borrowed_function_of_the_primary_runs_on_a_green_stream) 
   SUCCEEDS(Launch(kernel, {3, 32}, part.stream(), DevicePtr(memory.view())));
   SUCCEEDS(part.stream().Synchronize());
   std::vector<unsigned> seen(10);
-  SUCCEEDS(Copy(HostSpan<unsigned>(seen), memory.view()));
+  SUCCEEDS(Download(memory.view(), seen));
   BOOST_TEST(seen[0] == 3U);
   BOOST_TEST(seen[3] == 32U);
 }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_variable_is_the_primarys_and_outlives_the_green_context) 
   BOOST_TEST((in_green.context() == part.primary()));
   part.Destroy();
   const std::vector<unsigned> value = {7};
-  SUCCEEDS(Copy(in_green, value));
+  SUCCEEDS(Upload(in_green, value));
 }
 
 BOOST_AUTO_TEST_CASE(a_cooperative_grid_has_the_parts_multiprocessors) {

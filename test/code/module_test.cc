@@ -17,7 +17,6 @@ BOOST_AUTO_TEST_SUITE(module)
 
 using namespace module_test;
 using cuguest::ContextGuard;
-using cuguest::Copy;
 using cuguest::Device;
 using cuguest::DeviceView;
 using cuguest::HostSpan;
@@ -74,13 +73,13 @@ std::vector<absl::Status> Failures(const absl::StatusOr<Module>& loaded,
 template <typename T>
 std::vector<T> ValuesOf(const DeviceView<T>& view) {
   std::vector<T> values(view.size());
-  DONE(Copy(HostSpan<T>(values), view));
+  DONE(Download(view, values));
   return values;
 }
 
 void Fill(const DeviceView<unsigned>& view, unsigned value) {
   const std::vector<unsigned> values(view.size(), value);
-  DONE(Copy(view, HostSpan<const unsigned>(values)));
+  DONE(Upload(view, values));
 }
 
 }  // namespace
@@ -200,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(constants_are_variables, Fixture) {
   DONE(factor.status());
   BOOST_TEST(ValuesOf(*factor) == std::vector<float>{1});
   const std::vector<float> two{2};
-  DONE(Copy(*factor, HostSpan<const float>(two)));
+  DONE(Upload(*factor, two));
   BOOST_TEST(ValuesOf(*module.GetGlobal<float>(here, "factor")) == two);
   DONE(module.GetGlobal<const float>(here, "factor").status());
 }

@@ -40,6 +40,8 @@ cuguest::ThreadResidency home(context);  // says: kAlwaysPush
 using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;
 Count(cuguest::IncidentKind::kReplaced, Repair::kRepaired);  // Count(cuguest::Incident::Kind::kReplaced, Repair::kRepaired);
 Device::At(cuguest::Ordinal{1}); Dim3 mine;  // Device::At(cuguest::Device::Ordinal{1}); Dim3 mine;
+if (Copy(view, HostSpan<const float>(values)).ok()) return;  // says: Upload
+status = cuguest::CopyAsync(cuguest::HostSpan<int>(values), view, stream);  // says: Download
 MyJudgement mine;  // MyJudgement mine;
 """
 lines = [line.split("  // ") for line in SOURCE.splitlines()]

@@ -59,7 +59,8 @@ def about(name, comment, header):
             if re.match(rf"`{name}(<\w+>)?` ", one):
                 return sentence(one)
     for part in words(comment or ""):
-        if part and not re.match(rf"{name}(\(\))?$|(Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b.*?: |[\w:]+\(\)(, [\w:]+\(\))*$", part):
+        # Not a heading, nor what has a label.
+        if re.search(r"[.:!?\")]$", part) and not re.match(rf"(Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b.*?: ", part):
             return sentence(part)
     return sentence(words(f"///{said[2]}")[0]) if said and "`" not in said[2].split("\n")[0] else ""
 
@@ -101,12 +102,13 @@ if errors:
 
 names = {}
 failures = []
-shared = {}  # of each header the last comment: a declaration without one has that of the one before it
+shared = {}  # of each header the last name with a comment, and the comment, which others may share
 for name, kind, header, comment in [*public(unit.cursor), *macros()]:
+    of, last = shared.get(header, ("", ""))
     if comment:
-        shared[header] = comment
-    elif re.search(rf"\b{name.split('::')[-1]}\b", shared.get(header, "")):
-        comment = shared[header]
+        shared[header] = name, comment
+    elif name == f"{of}Async" or re.search(rf"\b{name.split('::')[-1]}\b", last):
+        comment = last
     text = about(name.split("::")[-1], comment, (INCLUDE / "cuguest" / header).read_text())
     if name not in names:
         names[name] = [kind, header, text]

@@ -158,26 +158,23 @@ std::vector<Row> Copies() {
   return {
       MakeRow("Copy", std::function([](View to, View from) { return Copy(to, from); }),
               AsksDriver(), short_of(AView({kInvalid})), short_of(AView({kInvalid}))),
-      MakeRow("Copy: from the host",
-              std::function([](View to, HostSpan<int> from) { return Copy(to, from); }),
+      MakeRow("Upload", std::function([](View to, HostSpan<int> from) { return Upload(to, from); }),
               AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid})),
-      MakeRow("Copy: to the host",
-              std::function([](HostSpan<int> to, View from) { return Copy(to, from); }),
-              AsksDriver(), Host({kInvalid}), short_of(AView({kInvalid}))),
+      MakeRow("Download: into a span",
+              std::function([](View from, HostSpan<int> to) { return Download(from, to); }),
+              AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid})),
       MakeRow("CopyAsync", std::function([](View to, View from, StreamRef stream) {
                 return CopyAsync(to, from, stream);
               }),
               AsksDriver(), short_of(AView({kInvalid})), short_of(AView({kInvalid})), AStream()),
-      MakeRow("CopyAsync: from the host",
-              std::function([](View to, HostSpan<int> from, StreamRef stream) {
-                return CopyAsync(to, from, stream);
+      MakeRow("UploadAsync", std::function([](View to, HostSpan<int> from, StreamRef stream) {
+                return UploadAsync(to, from, stream);
               }),
               AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid}), AStream()),
-      MakeRow("CopyAsync: to the host",
-              std::function([](HostSpan<int> to, View from, StreamRef stream) {
-                return CopyAsync(to, from, stream);
+      MakeRow("DownloadAsync", std::function([](View from, HostSpan<int> to, StreamRef stream) {
+                return DownloadAsync(from, to, stream);
               }),
-              AsksDriver(), Host({kInvalid}), short_of(AView({kInvalid})), AStream()),
+              AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid}), AStream()),
       MakeRow("Download", std::function([](View from) { return Download(from); }), AsksDriver(),
               AView({0})),
       MakeRow("Fill", std::function([](View to, int value) { return Fill(to, value); }),

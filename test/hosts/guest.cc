@@ -107,7 +107,7 @@ absl::Status ScaleAdd(const StreamRef& stream, float a, const DeviceView<const f
 
 absl::Status Sum(const StreamRef& stream, const DeviceView<const float>& values, double* sum) {
   std::vector<float> host(values.size());
-  absl::Status status = cuguest::CopyAsync(cuguest::HostSpan<float>(host), values, stream);
+  absl::Status status = cuguest::DownloadAsync(values, host, stream);
   if (status.ok()) status = stream.Synchronize();
   if (status.ok()) *sum = std::accumulate(host.begin(), host.end(), 0.0);
   return status;

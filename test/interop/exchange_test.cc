@@ -154,12 +154,12 @@ class Exchange {
 
   void Upload(const Numbers& numbers, float* to) {
     const auto view = DeviceView<float>::Borrow(to, count_);
-    Expect(view.ok() ? cuguest::Copy(*view, numbers) : view.status());
+    Expect(view.ok() ? cuguest::Upload(*view, numbers) : view.status());
   }
   Numbers Download(const float* from) {
     Numbers numbers(count_);
     const auto view = DeviceView<const float>::Borrow(from, count_);
-    Expect(view.ok() ? cuguest::Copy(numbers, *view) : view.status());
+    Expect(view.ok() ? cuguest::Download(*view, numbers) : view.status());
     return numbers;
   }
 

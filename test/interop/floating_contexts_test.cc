@@ -88,8 +88,7 @@ class Floating {
                                      DevicePtr(ones_.view()), DevicePtr(sum_.view())));
     ++turns_;
     Numbers found(kCount);
-    failures->Expect(
-        cuguest::CopyAsync(cuguest::HostSpan<float>(found), sum_.view(), stream_.ref()));
+    failures->Expect(cuguest::DownloadAsync(sum_.view(), found, stream_.ref()));
     failures->Expect(stream_.ref().Synchronize());
     failures->Expect(found == Numbers(kCount, static_cast<float>(turns_)), "one for each turn");
     CUcontext popped = nullptr;
@@ -124,7 +123,7 @@ absl::Status WorkBesideOthers(const SharedContext& context, const Kernel& saxpy,
                            DevicePtr(numbers->view()), DevicePtr(numbers->view()));
   if (!status.ok()) return status;
   Numbers found(kCount);
-  status = cuguest::CopyAsync(cuguest::HostSpan<float>(found), numbers->view(), stream->ref());
+  status = cuguest::DownloadAsync(numbers->view(), found, stream->ref());
   if (!status.ok()) return status;
   status = stream->ref().Synchronize();
   *result = found.back();

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation,
     SUCCEEDS(Zero(counts.view()));
     SUCCEEDS(Launch(kernel, {}, after, 1U, kValue, DevicePtr(counts.view())));
     unsigned count = 0;
-    SUCCEEDS(Copy(HostSpan<unsigned>(&count, 1), counts.view()));
+    SUCCEEDS(Download(counts.view(), HostSpan<unsigned>(&count, 1)));
     BOOST_TEST(count == kValue);
   }
 }

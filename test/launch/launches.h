@@ -149,7 +149,7 @@ class Bench {
   std::vector<T> Take() {
     SUCCEEDS(stream_.Synchronize());
     std::vector<T> values(memory_.size());
-    SUCCEEDS(Copy(HostSpan<T>(values), memory_.view()));
+    SUCCEEDS(Download(memory_.view(), values));
     Clear();
     return values;
   }

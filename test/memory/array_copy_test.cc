@@ -20,7 +20,6 @@ using cuguest::Array;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
-using cuguest::Download;
 using cuguest::HostSpan;
 using cuguest::PrimaryContext;
 using cuguest::StreamRef;
@@ -42,7 +41,7 @@ HostSpan<float> To(Floats& values) { return HostSpan<float>(values); }
 
 Floats Values(const Array& array, size_t count = 32) {
   Floats values(count);
-  SUCCEEDS(Copy(To(values), array));
+  SUCCEEDS(Download(array, To(values)));
   return values;
 }
 
@@ -80,11 +79,11 @@ BOOST_AUTO_TEST_CASE(whole_to_and_fro_whatever_is_current) {
     const Undisturbed undisturbed;
     for (const DeviceView<float>& view : {memory.view(), others.view()}) {
       const Floats sent = Counting(32, ++first);
-      SUCCEEDS(Copy(array, From(sent)));
+      SUCCEEDS(Upload(array, From(sent)));
       BOOST_TEST(Values(array) == sent, per_element());
       SUCCEEDS(Copy(view, array));
       BOOST_TEST(Download(view).value() == sent, per_element());
-      SUCCEEDS(Copy(array, From(Floats(32))));
+      SUCCEEDS(Upload(array, From(Floats(32))));
       SUCCEEDS(Copy(array, DeviceView<const float>(view)));
       BOOST_TEST(Values(array) == sent, per_element());
     }
@@ -102,10 +101,10 @@ BOOST_AUTO_TEST_CASE(in_a_stream_of_this_context_or_another) {
     const Undisturbed undisturbed;
     const Floats sent = Counting(32, ++first);
     Floats received(32);
-    SUCCEEDS(CopyAsync(array, From(sent), stream));
+    SUCCEEDS(UploadAsync(array, From(sent), stream));
     SUCCEEDS(CopyAsync(memory.view(), array, stream));
     SUCCEEDS(CopyAsync(array, memory.view(), stream));
-    SUCCEEDS(CopyAsync(To(received), array, stream));
+    SUCCEEDS(DownloadAsync(array, To(received), stream));
     SUCCEEDS(stream.Synchronize());
     BOOST_TEST(received == sent, per_element());
   }
@@ -114,8 +113,8 @@ BOOST_AUTO_TEST_CASE(in_a_stream_of_this_context_or_another) {
 BOOST_AUTO_TEST_CASE(a_part_of_a_plane) {
   const Owner owner;
   const Array array = Created(owner);
-  SUCCEEDS(Copy(array, From(Floats(32))));
-  SUCCEEDS(Copy(array, From(Counting(6, 1)), Part(5, 1, 0, 3, 2, 1)));
+  SUCCEEDS(Upload(array, From(Floats(32))));
+  SUCCEEDS(Upload(array, From(Counting(6, 1)), Part(5, 1, 0, 3, 2, 1)));
   Floats expected(32);
   for (size_t y = 0; y < 2; ++y) {
     for (size_t x = 0; x < 3; ++x)
@@ -123,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_plane) {
   }
   BOOST_TEST(Values(array) == expected, per_element());
   Floats back(6);
-  SUCCEEDS(Copy(To(back), array, Part(5, 1, 0, 0, 2, 0)));  // to the end of the rows
+  SUCCEEDS(Download(array, To(back), Part(5, 1, 0, 0, 2, 0)));  // to the end of the rows
   BOOST_TEST(back == Counting(6, 1), per_element());
 }
 
@@ -140,13 +139,13 @@ BOOST_AUTO_TEST_CASE(volumes_layers_faces_and_lines) {
   for (const auto& [shape, count] : shapes) {
     const Array array = Created(owner, shape);
     const Floats sent = Counting(count);
-    SUCCEEDS(Copy(array, From(sent)));
+    SUCCEEDS(Upload(array, From(sent)));
     BOOST_TEST(Values(array, count) == sent, per_element());
   }
   const Array volume = Created(owner, shapes[0].first);
-  SUCCEEDS(Copy(volume, From(Counting(96))));
+  SUCCEEDS(Upload(volume, From(Counting(96))));
   Floats column(4);
-  SUCCEEDS(Copy(To(column), volume, Part(7, 2, 1, 1, 2, 2)));
+  SUCCEEDS(Download(volume, To(column), Part(7, 2, 1, 1, 2, 2)));
   BOOST_TEST(column == (Floats{55, 63, 87, 95}), per_element());
 }
 
@@ -158,10 +157,10 @@ BOOST_AUTO_TEST_CASE(rows_and_slices_with_padding) {
   padded.resize(18);
   const size_t at[] = {0, 1, 4, 5, 12, 13, 16, 17};
   for (size_t i = 0; i < 8; ++i) padded[at[i]] = static_cast<float>(i);
-  SUCCEEDS(Copy(array, From(padded), Pitched(16, 3)));
+  SUCCEEDS(Upload(array, From(padded), Pitched(16, 3)));
   BOOST_TEST(Values(array, 8) == Counting(8), per_element());
   Floats longer(40, -1);
-  SUCCEEDS(Copy(To(longer), array, Pitched(16, 3)));
+  SUCCEEDS(Download(array, To(longer), Pitched(16, 3)));
   for (size_t i = 0; i < 8; ++i) BOOST_TEST(longer[at[i]] == static_cast<float>(i));
   BOOST_TEST(longer[2] == -1);
   BOOST_TEST(longer[8] == -1);
@@ -169,7 +168,7 @@ BOOST_AUTO_TEST_CASE(rows_and_slices_with_padding) {
   SUCCEEDS(Copy(memory.view(), array, Pitched(16, 3)));
   BOOST_TEST(Download(memory.view()).value() == padded, per_element());
   padded.pop_back();
-  REFUSES(Copy(array, From(padded), Pitched(16, 3)), kInvalidArgument, "2 x 2 x 2 elements of 4",
+  REFUSES(Upload(array, From(padded), Pitched(16, 3)), kInvalidArgument, "2 x 2 x 2 elements of 4",
           "need at least 72 bytes of memory, and there are 68");
 }
 
@@ -180,29 +179,31 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_with_its_sizes) {
   const auto span = [&](size_t count) { return HostSpan<const float>(values.data(), count); };
   const Undisturbed undisturbed;
   for (const size_t count : {0, 31, 33}) {
-    REFUSES(Copy(array, span(count)), kInvalidArgument, "copy from host 0x", "to array 0x",
+    REFUSES(Upload(array, span(count)), kInvalidArgument, "copy from host 0x", "to array 0x",
             "8 x 4 elements of 1 float", "need 128 bytes of memory",
             "there are " + std::to_string(count * 4));
   }
-  REFUSES(Copy(array, HostSpan<const float>(nullptr, 32)), kInvalidArgument, "host's end is null");
-  REFUSES(Copy(array, span(8), Part(1, 0, 0, 8, 1, 1)), kOutOfRange, "part of 8 x 1 x 1 from 1, 0,",
-          "not in the array's 8 x 4 x 1");
-  REFUSES(Copy(array, span(8), Part(0, 4, 0, 8, 0, 1)), kOutOfRange, "from 0, 4, 0 on");
-  REFUSES(Copy(array, span(8), Part(0, 0, 1, 8, 1, 0)), kOutOfRange, "from 0, 0, 1 on");
-  REFUSES(Copy(array, span(8), Part(kMost, 0, 0, 2, 1, 1)), kOutOfRange, "18446744073709551615");
-  REFUSES(Copy(array, span(8), Part(1, 0, 0, kMost, 1, 1)), kOutOfRange, "not in the array's");
-  REFUSES(Copy(array, span(32), Pitched(31)), kInvalidArgument, "rows of 32 bytes",
+  REFUSES(Upload(array, HostSpan<const float>(nullptr, 32)), kInvalidArgument,
+          "host's end is null");
+  REFUSES(Upload(array, span(8), Part(1, 0, 0, 8, 1, 1)), kOutOfRange,
+          "part of 8 x 1 x 1 from 1, 0,", "not in the array's 8 x 4 x 1");
+  REFUSES(Upload(array, span(8), Part(0, 4, 0, 8, 0, 1)), kOutOfRange, "from 0, 4, 0 on");
+  REFUSES(Upload(array, span(8), Part(0, 0, 1, 8, 1, 0)), kOutOfRange, "from 0, 0, 1 on");
+  REFUSES(Upload(array, span(8), Part(kMost, 0, 0, 2, 1, 1)), kOutOfRange, "18446744073709551615");
+  REFUSES(Upload(array, span(8), Part(1, 0, 0, kMost, 1, 1)), kOutOfRange, "not in the array's");
+  REFUSES(Upload(array, span(32), Pitched(31)), kInvalidArgument, "rows of 32 bytes",
           "pitch of 31 bytes");
-  REFUSES(Copy(array, span(32), Pitched(0, 3)), kInvalidArgument, "4 in a slice", "3 rows");
-  REFUSES(Copy(array, span(32), Pitched(kMost)), kInvalidArgument, "beyond the end of the address");
+  REFUSES(Upload(array, span(32), Pitched(0, 3)), kInvalidArgument, "4 in a slice", "3 rows");
+  REFUSES(Upload(array, span(32), Pitched(kMost)), kInvalidArgument,
+          "beyond the end of the address");
   const double doubles[16] = {};
-  REFUSES(Copy(array, HostSpan<const double>(doubles)), kInvalidArgument,
+  REFUSES(Upload(array, HostSpan<const double>(doubles)), kInvalidArgument,
           "the memory's elements have 8 bytes", "the array's 4");
   Floats out(32);
-  REFUSES(Copy(To(out), Array()), kInvalidArgument, "array is empty");
+  REFUSES(Download(Array(), To(out)), kInvalidArgument, "array is empty");
   const Array packed = Created(owner, {8, 4, 0, CU_AD_FORMAT_UNORM_INT8X4, 4, 0});
-  REFUSES(Copy(To(out), packed), kUnimplemented, "use cuMemcpy3D");
-  REFUSES(CopyAsync(array, span(32), StreamRef()), kInvalidArgument, "StreamRef is empty");
+  REFUSES(Download(packed, To(out)), kUnimplemented, "use cuMemcpy3D");
+  REFUSES(UploadAsync(array, span(32), StreamRef()), kInvalidArgument, "StreamRef is empty");
 }
 
 BOOST_AUTO_TEST_CASE(memory_and_a_stream_of_another_device, *cudasim_test::NeedsDevices(2)) {
@@ -212,11 +213,11 @@ BOOST_AUTO_TEST_CASE(memory_and_a_stream_of_another_device, *cudasim_test::Needs
   auto memory = DeviceBuffer<float>::Allocate(other.ref(), 32).value();
   const Undisturbed undisturbed;
   const Floats sent = Counting(32, 1);
-  SUCCEEDS(CopyAsync(array, From(sent), Ref(other)));
+  SUCCEEDS(UploadAsync(array, From(sent), Ref(other)));
   SUCCEEDS(CopyAsync(memory.view(), array, Ref(other)));
   SUCCEEDS(Ref(other).Synchronize());
   BOOST_TEST(Download(memory.view()).value() == sent, per_element());
-  SUCCEEDS(Copy(array, From(Floats(32))));
+  SUCCEEDS(Upload(array, From(Floats(32))));
   SUCCEEDS(Copy(array, memory.view()));
   BOOST_TEST(Values(array) == sent, per_element());
 }
@@ -225,9 +226,9 @@ BOOST_AUTO_TEST_CASE(bytes_and_whole_elements) {
   const Owner owner;
   const Array array = Created(owner, {4, 2, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0});
   const std::vector<unsigned> pixels = {1, 2, 3, 4, 5, 6, 7, 8};
-  SUCCEEDS(Copy(array, HostSpan<const unsigned>(pixels)));
+  SUCCEEDS(Upload(array, HostSpan<const unsigned>(pixels)));
   std::vector<unsigned char> bytes(32);
-  SUCCEEDS(Copy(HostSpan<unsigned char>(bytes), array));
+  SUCCEEDS(Download(array, HostSpan<unsigned char>(bytes)));
   BOOST_TEST(bytes[28] == 8);
 }
 
@@ -245,10 +246,11 @@ BOOST_AUTO_TEST_CASE(an_end_whose_context_is_gone) {
   }
   OwnContext::DestroyIdle();
   const Floats values = Counting(32);
-  REFUSES(Copy(gone, From(values)), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "copy from host");
-  REFUSES(CopyAsync(gone, From(values), Ref(owner)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(Upload(gone, From(values)), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
+          "copy from host");
+  REFUSES(UploadAsync(gone, From(values), Ref(owner)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
   REFUSES(Copy(array, lost.view()), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "memory of");
-  REFUSES(CopyAsync(array, From(values), stream), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(UploadAsync(array, From(values), stream), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
 }
 
 // The driver crashes on such an array.
@@ -257,7 +259,7 @@ BOOST_AUTO_TEST_CASE(an_array_whose_context_came_back, *NeedsDriver(12000, "cuCt
   const Array array = Array::Create(first.context(), kPlane).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
-  REFUSES(Copy(array, From(Counting(32))), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(Upload(array, From(Counting(32))), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
   SUCCEEDS(first.Release());
 }
 
@@ -268,9 +270,9 @@ BOOST_AUTO_TEST_CASE(captures_survive_and_record_the_async_form) {
   const Floats values = Counting(32);
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(owner.stream(), mode);
-    SUCCEEDS(Copy(array, From(values)));
-    SUCCEEDS(CopyAsync(array, From(values), Ref(other)));
-    SUCCEEDS(CopyAsync(array, From(values), Ref(owner)));
+    SUCCEEDS(Upload(array, From(values)));
+    SUCCEEDS(UploadAsync(array, From(values), Ref(other)));
+    SUCCEEDS(UploadAsync(array, From(values), Ref(owner)));
   }
   OK(RAW(cuStreamSynchronize)(other.stream()));
   owner.Enter();
@@ -278,7 +280,7 @@ BOOST_AUTO_TEST_CASE(captures_survive_and_record_the_async_form) {
   OK(RAW(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));
   {
     const Capture capture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED);
-    REFUSES(Copy(array, From(values)), kFailedPrecondition, "CAPTURE_IMPLICIT", "Async form");
+    REFUSES(Upload(array, From(values)), kFailedPrecondition, "CAPTURE_IMPLICIT", "Async form");
   }
   OK(RAW(cuStreamDestroy)(blocking));
   SetStack({});
@@ -299,9 +301,9 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
-    BOOST_TEST(cost(Copy(array, From(values))) == 9 + switched);
+    BOOST_TEST(cost(Upload(array, From(values))) == 9 + switched);
     BOOST_TEST(cost(Copy(memory.view(), array)) == 10 + switched);
-    BOOST_TEST(cost(CopyAsync(array, From(values), stream)) == 5 + switched);
+    BOOST_TEST(cost(UploadAsync(array, From(values), stream)) == 5 + switched);
     BOOST_TEST(cost(CopyAsync(array, memory.view(), stream)) == 6 + switched);
   }
   SetStack({});
@@ -313,9 +315,9 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const Floats values = Counting(32);
   const StreamRef stream = Ref(owner);
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpy3D", "cuStreamSynchronize"},
-               [&] { return Copy(array, From(values)); });
+               [&] { return Upload(array, From(values)); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpy3DAsync"},
-               [&] { return CopyAsync(array, From(values), stream); });
+               [&] { return UploadAsync(array, From(values), stream); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

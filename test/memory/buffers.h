@@ -45,7 +45,7 @@ inline Buffer Allocated(const Owner& owner, size_t count = kInts) {
 
 inline bool Holds(const Buffer& buffer, int value) {
   Ints ints(buffer.size());
-  SUCCEEDS(Copy(ints, buffer.view()));
+  SUCCEEDS(Download(buffer.view(), ints));
   return ints == Ints(buffer.size(), value);
 }
 

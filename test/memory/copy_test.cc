@@ -12,10 +12,7 @@ BOOST_AUTO_TEST_SUITE(copy)
 namespace {
 
 using cudasim::Sim;
-using cuguest::Copy;
-using cuguest::CopyAsync;
 using cuguest::DeviceView;
-using cuguest::Download;
 using cuguest::Fill;
 using cuguest::FillAsync;
 using cuguest::HostSpan;
@@ -30,48 +27,41 @@ constexpr size_t kInts = kBytes / sizeof(int);
 
 using ReadView = DeviceView<const int>;
 
-template <typename To, typename From, typename = void>
-struct Copies : std::false_type {};
-template <typename To, typename From>
-struct Copies<To, From, std::void_t<decltype(Copy(std::declval<To>(), std::declval<From>()))>>
-    : std::true_type {};
-template <typename To, typename From, typename = void>
-struct CopiesAsync : std::false_type {};
-template <typename To, typename From>
-struct CopiesAsync<To, From,
-                   std::void_t<decltype(CopyAsync(std::declval<To>(), std::declval<From>(),
-                                                  std::declval<StreamRef>()))>> : std::true_type {};
+// Which of the functions take a view and `Other`.
+#define TAKES(Name, call)                    \
+  template <typename Other, typename = void> \
+  struct Name : std::false_type {};          \
+  template <typename Other>                  \
+  struct Name<Other, std::void_t<decltype(call)>> : std::true_type {}
+TAKES(Copies, Copy(std::declval<View>(), std::declval<Other>()));
+TAKES(Uploads, Upload(std::declval<View>(), std::declval<Other>()));
+TAKES(UploadsLater,
+      UploadAsync(std::declval<View>(), std::declval<Other>(), std::declval<StreamRef>()));
+TAKES(UploadsCharsLater, UploadAsync(std::declval<DeviceView<char>>(), std::declval<Other>(),
+                                     std::declval<StreamRef>()));
+TAKES(Downloads, Download(std::declval<ReadView>(), std::declval<Other>()));
+TAKES(DownloadsLater,
+      DownloadAsync(std::declval<ReadView>(), std::declval<Other>(), std::declval<StreamRef>()));
+#undef TAKES
 
-// Host and view can both be written: only where the host's end says which it is.
-static_assert(Copies<View, View>::value);
-static_assert(Copies<View, ReadView>::value);
-static_assert(!Copies<Ints&, View>::value);
-static_assert(!Copies<View, Ints&>::value);
-static_assert(Copies<View, const Ints&>::value);
-static_assert(Copies<Ints&, ReadView>::value);
-static_assert(Copies<View, Ints>::value);
-static_assert(!Copies<Ints, ReadView>::value);
-static_assert(!Copies<Ints, View>::value);
-static_assert(Copies<HostSpan<int>, View>::value);
-static_assert(Copies<View, HostSpan<int>>::value);
-static_assert(Copies<View, HostSpan<const int>>::value);
-static_assert(!Copies<int (&)[3], View>::value);
-static_assert(!Copies<View, int (&)[3]>::value);
-static_assert(Copies<View, const int (&)[3]>::value);
-static_assert(Copies<int (&)[3], ReadView>::value);
-static_assert(CopiesAsync<View, View>::value);
-static_assert(!CopiesAsync<Ints&, View>::value);
-static_assert(!CopiesAsync<View, Ints&>::value);
-static_assert(!CopiesAsync<View, Ints>::value);
-static_assert(CopiesAsync<Ints&, ReadView>::value);
-static_assert(!CopiesAsync<Ints, ReadView>::value);
-static_assert(!CopiesAsync<View, const Ints>::value);
-static_assert(CopiesAsync<View, const Ints&>::value);
-static_assert(CopiesAsync<View, HostSpan<int>>::value);
-static_assert(CopiesAsync<HostSpan<int>, View>::value);
-static_assert(!CopiesAsync<View, std::array<int, 3>>::value);
-static_assert(CopiesAsync<DeviceView<char>, std::string_view>::value);
-static_assert(!CopiesAsync<DeviceView<char>, std::string>::value);
+static_assert(Copies<View>::value && Copies<ReadView>::value);
+static_assert(!Copies<Ints&>::value && !Copies<HostSpan<const int>>::value, "that is an upload");
+static_assert(Uploads<Ints&>::value && Uploads<const Ints&>::value && Uploads<Ints>::value);
+static_assert(Uploads<HostSpan<int>>::value && Uploads<HostSpan<const int>>::value);
+static_assert(Uploads<int (&)[3]>::value && Uploads<const int (&)[3]>::value);
+static_assert(!Uploads<View>::value, "that is a copy");
+static_assert(Downloads<Ints&>::value && Downloads<HostSpan<int>>::value);
+static_assert(Downloads<int (&)[3]>::value);
+static_assert(!Downloads<Ints>::value && !Downloads<const Ints&>::value, "into what?");
+static_assert(!Downloads<View>::value && !Downloads<HostSpan<const int>>::value);
+static_assert(UploadsLater<Ints&>::value && UploadsLater<const Ints&>::value);
+static_assert(UploadsLater<HostSpan<int>>::value);
+static_assert(!UploadsLater<Ints>::value && !UploadsLater<const Ints>::value, "it is gone by then");
+static_assert(!UploadsLater<std::array<int, 3>>::value);
+static_assert(UploadsCharsLater<std::string_view>::value);
+static_assert(!UploadsCharsLater<std::string>::value);
+static_assert(DownloadsLater<Ints&>::value && DownloadsLater<HostSpan<int>>::value);
+static_assert(!DownloadsLater<Ints>::value && !DownloadsLater<const Ints&>::value);
 static_assert(std::is_convertible_v<HostSpan<float>, HostSpan<const float>>);
 static_assert(!std::is_convertible_v<HostSpan<const float>, HostSpan<float>>);
 
@@ -91,7 +81,7 @@ Ints Counted(int first, size_t count = kInts) {
 
 Ints Read(const View& view) {
   Ints ints(view.size());
-  SUCCEEDS(Copy(HostSpan<int>(ints), view));
+  SUCCEEDS(Download(view, ints));
   return ints;
 }
 
@@ -100,10 +90,16 @@ struct Way {
   bool is_async;
   StreamRef stream;
 
-  template <typename To, typename From>
-  absl::Status operator()(const To& to, const From& from) const {
-    if (!is_async) return Copy(to, from);
-    const absl::Status status = CopyAsync(to, from, stream);
+  absl::Status Up(const View& to, const Ints& from) const {
+    return is_async ? Wait(UploadAsync(to, from, stream)) : Upload(to, from);
+  }
+  absl::Status Across(const View& to, const View& from) const {
+    return is_async ? Wait(CopyAsync(to, from, stream)) : Copy(to, from);
+  }
+  absl::Status Down(const View& from, Ints* to) const {
+    return is_async ? Wait(DownloadAsync(from, *to, stream)) : Download(from, *to);
+  }
+  absl::Status Wait(const absl::Status& status) const {
     return status.ok() ? stream.Synchronize() : status;
   }
 };
@@ -126,9 +122,9 @@ BOOST_AUTO_TEST_CASE(between_every_two_kinds_of_memory_whatever_is_current) {
         for (const CUdeviceptr to : others.All()) {
           const Ints sent = Counted(++first);
           Ints received(kInts);
-          SUCCEEDS(copy(Borrowed(from), HostSpan<const int>(sent)));
-          SUCCEEDS(copy(Borrowed(to), Borrowed(from)));
-          SUCCEEDS(copy(HostSpan<int>(received), Borrowed(to)));
+          SUCCEEDS(copy.Up(Borrowed(from), sent));
+          SUCCEEDS(copy.Across(Borrowed(to), Borrowed(from)));
+          SUCCEEDS(copy.Down(Borrowed(to), &received));
           BOOST_TEST((received == sent));
         }
       }
@@ -146,7 +142,7 @@ BOOST_AUTO_TEST_CASE(with_nothing_current_where_a_context_owns_the_memory) {
   const View to = Borrowed(other.Allocate());
   const Undisturbed undisturbed;
   const Ints sent = Counted(5);
-  SUCCEEDS(Copy(from, sent));
+  SUCCEEDS(Upload(from, sent));
   SUCCEEDS(Copy(to, from));
   BOOST_TEST((Read(to) == sent));
   for (const CUdeviceptr pointer : {all.managed, all.pinned, all.registered, all.pool}) {
@@ -162,9 +158,9 @@ BOOST_AUTO_TEST_CASE(pool_memory_needs_a_context_of_its_device) {
   const View pool = Borrowed(all.pool);
   const Undisturbed undisturbed;
   const Ints ints(kInts, 1);
-  REFUSES(Copy(pool, ints), kFailedPrecondition, "device 0", "primary context");
+  REFUSES(Upload(pool, ints), kFailedPrecondition, "device 0", "primary context");
   REFUSES(Fill(pool, 1), kFailedPrecondition, "device 0", "primary context");
-  SUCCEEDS(CopyAsync(pool, ints, Ref(owner)));
+  SUCCEEDS(UploadAsync(pool, ints, Ref(owner)));
   SUCCEEDS(Ref(owner).Synchronize());
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
@@ -179,7 +175,7 @@ BOOST_AUTO_TEST_CASE(with_the_primary_and_a_dead_context_current) {
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});
-  SUCCEEDS(Copy(view, sent));
+  SUCCEEDS(Upload(view, sent));
   BOOST_TEST((Read(view) == sent));
   SetStack({});
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
@@ -187,7 +183,7 @@ BOOST_AUTO_TEST_CASE(with_the_primary_and_a_dead_context_current) {
   SUCCEEDS(Fill(view, 4));
   BOOST_TEST((Read(view) == Ints(kInts, 4)));
   Ints received(kInts);
-  SUCCEEDS(CopyAsync(HostSpan<int>(received), view, Ref(owner)));
+  SUCCEEDS(DownloadAsync(view, received, Ref(owner)));
   SUCCEEDS(Ref(owner).Synchronize());
   BOOST_TEST((received == Ints(kInts, 4)));
   SetStack({});
@@ -197,16 +193,16 @@ BOOST_AUTO_TEST_CASE(host_memory_in_its_many_forms) {
   const Owner owner;
   const View view = Borrowed(owner.Allocate(), 4);
   int array[4] = {1, 2, 3, 4};
-  SUCCEEDS(Copy(view, HostSpan<const int>(array)));
+  SUCCEEDS(Upload(view, array));
   std::array<int, 4> standard = {};
-  SUCCEEDS(Copy(HostSpan<int>(standard), view));
+  SUCCEEDS(Download(view, standard));
   BOOST_TEST(standard[3] == 4);
   const Ints vector = {5, 6, 7, 8};
-  SUCCEEDS(Copy(view, vector));
-  SUCCEEDS(Copy(HostSpan<int>(array), view));
+  SUCCEEDS(Upload(view, vector));
+  SUCCEEDS(Download(view, array));
   BOOST_TEST(array[3] == 8);
-  SUCCEEDS(Copy(view.Subview(1, 2).value(), HostSpan<const int>(vector.data(), 2)));
-  SUCCEEDS(Copy(HostSpan<int>(array, 4), DeviceView<const int>(view)));
+  SUCCEEDS(Upload(view.Subview(1, 2).value(), HostSpan<const int>(vector.data(), 2)));
+  SUCCEEDS(Download(DeviceView<const int>(view), HostSpan<int>(array, 4)));
   BOOST_TEST(array[2] == 6);
   BOOST_TEST(array[3] == 8);
 }
@@ -215,7 +211,7 @@ BOOST_AUTO_TEST_CASE(download_returns_the_elements) {
   const Owner owner;
   const OwnContext other;
   const View view = Borrowed(owner.Allocate());
-  SUCCEEDS(Copy(view, HostSpan<const int>(Counted(3))));
+  SUCCEEDS(Upload(view, Counted(3)));
   for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{owner.get(), other.get()}}) {
     SetStack(stack);
     const Undisturbed undisturbed;
@@ -238,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_done_when_it_returns) {
     SUCCEEDS(Copy(to, from));
     // On a stream that waits for nobody.
     Ints received(count);
-    SUCCEEDS(CopyAsync(HostSpan<int>(received), to, Ref(other)));
+    SUCCEEDS(DownloadAsync(to, received, Ref(other)));
     SUCCEEDS(Ref(other).Synchronize());
     BOOST_TEST((received == Ints(count, value)));
   }
@@ -293,17 +289,17 @@ BOOST_AUTO_TEST_CASE(ends_of_different_length) {
   const View part = view.Subview(0, 3).value();
   const Ints four(4);
   const Undisturbed undisturbed;
-  REFUSES(Copy(part, four), kInvalidArgument, "4 elements", "to 3", "Subview");
+  REFUSES(Upload(part, four), kInvalidArgument, "4 elements", "to 3", "Subview");
   REFUSES(Copy(part, view.Subview(4, 4).value()), kInvalidArgument, "4 elements", "to 3");
-  REFUSES(CopyAsync(part, four, Ref(owner)), kInvalidArgument, "4 elements", "to 3");
+  REFUSES(UploadAsync(part, four, Ref(owner)), kInvalidArgument, "4 elements", "to 3");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_copy) {
   const Undisturbed undisturbed;
   Sim::ResetCalls();
   SUCCEEDS(Copy(View(), View()));
-  SUCCEEDS(Copy(View(), HostSpan<const int>()));
-  SUCCEEDS(CopyAsync(HostSpan<int>(), View(), StreamRef()));
+  SUCCEEDS(Upload(View(), HostSpan<const int>()));
+  SUCCEEDS(DownloadAsync(View(), HostSpan<int>(), StreamRef()));
   SUCCEEDS(Fill(View(), 1));
   SUCCEEDS(ZeroAsync(View(), StreamRef()));
   BOOST_TEST(Sim::TotalCalls() == 0u);
@@ -315,20 +311,18 @@ BOOST_AUTO_TEST_CASE(bad_ends) {
   const View view = Borrowed(pointer, 4);
   {
     const Undisturbed undisturbed;
-    REFUSES(Copy(view, HostSpan<const int>(nullptr, 4)), kInvalidArgument, "null");
-    REFUSES(CopyAsync(HostSpan<int>(nullptr, 4), view, Ref(owner)), kInvalidArgument, "null");
+    REFUSES(Upload(view, HostSpan<const int>(nullptr, 4)), kInvalidArgument, "null");
+    REFUSES(DownloadAsync(view, HostSpan<int>(nullptr, 4), Ref(owner)), kInvalidArgument, "null");
     REFUSES(CopyAsync(view, view, StreamRef()), kInvalidArgument, "StreamRef is empty");
     REFUSES(ZeroAsync(view, StreamRef()), kInvalidArgument, "StreamRef is empty");
   }
   OK(RAW(cuMemFree)(pointer));
   Ints ints(4);
   const Undisturbed undisturbed;
-  REFUSES(Copy(view, HostSpan<const int>(ints)), kInvalidArgument, "copy 16 bytes", "host 0x",
-          "to device 0x");
-  REFUSES(Copy(HostSpan<int>(ints), view), kInvalidArgument, "from device 0x");
+  REFUSES(Upload(view, ints), kInvalidArgument, "copy 16 bytes", "host 0x", "to device 0x");
+  REFUSES(Download(view, ints), kInvalidArgument, "from device 0x");
   REFUSES(Zero(view), kInvalidArgument, "fill 16 bytes");
-  REFUSES(CopyAsync(view, HostSpan<const int>(ints), Ref(owner)), kInvalidArgument,
-          "copy 16 bytes");
+  REFUSES(UploadAsync(view, ints, Ref(owner)), kInvalidArgument, "copy 16 bytes");
   REFUSES(ZeroAsync(view, Ref(owner)), kInvalidArgument, "fill 16 bytes");
 }
 
@@ -346,10 +340,9 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_a_context) {
   Ints ints(kInts);
   const Undisturbed undisturbed;
   for (const absl::Status& status :
-       {Copy(gone, alive), Copy(alive, gone), Copy(HostSpan<int>(ints), gone),
-        Copy(gone, HostSpan<const int>(ints)), Zero(gone), CopyAsync(alive, gone, Ref(owner)),
-        CopyAsync(gone, alive, Ref(owner)), ZeroAsync(gone, Ref(owner)),
-        CopyAsync(alive, HostSpan<const int>(ints), stream), ZeroAsync(alive, stream)}) {
+       {Copy(gone, alive), Copy(alive, gone), Download(gone, ints), Upload(gone, ints), Zero(gone),
+        CopyAsync(alive, gone, Ref(owner)), CopyAsync(gone, alive, Ref(owner)),
+        ZeroAsync(gone, Ref(owner)), UploadAsync(alive, ints, stream), ZeroAsync(alive, stream)}) {
     REFUSES(status, kFailedPrecondition, "CUDA_ERROR_CONTEXT_IS_DESTROYED");
   }
 }
@@ -368,7 +361,8 @@ BOOST_AUTO_TEST_CASE(
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   {
     const Undisturbed undisturbed;
-    REFUSES(Copy(view, Counted(0)), kFailedPrecondition, "copy 4096 bytes", "memory of context 0x");
+    REFUSES(Upload(view, Counted(0)), kFailedPrecondition, "copy 4096 bytes",
+            "memory of context 0x");
   }
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
@@ -383,7 +377,7 @@ BOOST_AUTO_TEST_CASE(across_devices, *NeedsDevices(2)) {
     SetStack(stack);
     const Undisturbed undisturbed;
     const Ints sent = Counted(static_cast<int>(stack.size()));
-    SUCCEEDS(Copy(from, sent));
+    SUCCEEDS(Upload(from, sent));
     SUCCEEDS(Copy(to, from));
     BOOST_TEST((Read(to) == sent));
     for (const StreamRef& stream : {Ref(first), Ref(second)}) {
@@ -406,7 +400,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture_elsewhere) {
   const View others = Borrowed(other.Allocate());
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(other.stream(), mode);
-    SUCCEEDS(Copy(view, Counted(1)));
+    SUCCEEDS(Upload(view, Counted(1)));
     SUCCEEDS(Copy(others, view));
     SUCCEEDS(Fill(others, 3));
     BOOST_TEST((Read(others) == Ints(kInts, 3)));
@@ -426,8 +420,8 @@ BOOST_AUTO_TEST_CASE(refused_while_a_blocking_stream_of_the_context_captures) {
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(blocking, mode);
     const Ints ints = Counted(1);
-    for (const absl::Status& status :
-         {Copy(view, ints), Zero(view), ZeroAsync(view, legacy), CopyAsync(view, ints, legacy)}) {
+    for (const absl::Status& status : {Upload(view, ints), Zero(view), ZeroAsync(view, legacy),
+                                       UploadAsync(view, ints, legacy)}) {
       REFUSES(status, kFailedPrecondition, "STREAM_CAPTURE_IMPLICIT", "Async form on another");
     }
     SUCCEEDS(ZeroAsync(view, Ref(owner)));
@@ -470,13 +464,13 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
-    BOOST_TEST(cost(Copy(view, HostSpan<const int>(ints))) == 9 + switched);
-    BOOST_TEST(cost(Copy(HostSpan<int>(ints), view)) == 9 + switched);
+    BOOST_TEST(cost(Upload(view, ints)) == 9 + switched);
+    BOOST_TEST(cost(Download(view, ints)) == 9 + switched);
     BOOST_TEST(cost(Download(view).status()) == 9 + switched);
     BOOST_TEST(cost(Download(View()).status()) == 0u);
     BOOST_TEST(cost(Zero(view)) == 9 + switched);
     BOOST_TEST(cost(Copy(view, others)) == 10 + switched);
-    BOOST_TEST(cost(CopyAsync(view, HostSpan<const int>(ints), stream)) == 5 + switched);
+    BOOST_TEST(cost(UploadAsync(view, ints, stream)) == 5 + switched);
     BOOST_TEST(cost(CopyAsync(view, others, stream)) == 6 + switched);
   }
   SetStack({});
@@ -491,15 +485,15 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const StreamRef stream = Ref(other);
   Ints ints(kInts);
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoD", "cuStreamSynchronize"},
-               [&] { return Copy(view, HostSpan<const int>(ints)); });
-  FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Copy(HostSpan<int>(ints), view); });
+               [&] { return Upload(view, ints); });
+  FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Download(view, ints); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Download(view); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoD"}, [&] { return Copy(view, others); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemsetD32"}, [&] { return Fill(view, 1); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoDAsync"},
-               [&] { return CopyAsync(view, HostSpan<const int>(ints), stream); });
+               [&] { return UploadAsync(view, ints, stream); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoHAsync"},
-               [&] { return CopyAsync(HostSpan<int>(ints), view, stream); });
+               [&] { return DownloadAsync(view, ints, stream); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoDAsync"},
                [&] { return CopyAsync(view, others, stream); });
   FailEachCall({"cuCtxGetId", "cuMemsetD32Async"}, [&] { return FillAsync(view, 1, stream); });

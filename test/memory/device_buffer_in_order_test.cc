@@ -20,7 +20,6 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::ContextRef;
-using cuguest::Copy;
 using cuguest::Describe;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -72,7 +71,7 @@ BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
     BOOST_TEST((buffer.device() == Device::Borrow(0)));
     SUCCEEDS(FillAsync(buffer.view(), 6, Ref(owner)));
     Ints ints(kInts);
-    SUCCEEDS(CopyAsync(HostSpan<int>(ints), buffer.view(), Ref(owner)));
+    SUCCEEDS(DownloadAsync(buffer.view(), ints, Ref(owner)));
     const CUdeviceptr pointer = buffer.get();
     SUCCEEDS(buffer.Release());
     SUCCEEDS(Ref(owner).Synchronize());

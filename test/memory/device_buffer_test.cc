@@ -20,7 +20,6 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::ContextRef;
-using cuguest::Copy;
 using cuguest::Describe;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -335,7 +334,7 @@ BOOST_AUTO_TEST_CASE(on_many_threads_at_once) {
         Ints received(kInts);
         const bool done = Fill(buffer.view(), number).ok() &&
                           CopyAsync(ordered.view(), buffer.view(), Ref(other)).ok() &&
-                          CopyAsync(HostSpan<int>(received), ordered.view(), Ref(other)).ok() &&
+                          DownloadAsync(ordered.view(), received, Ref(other)).ok() &&
                           Ref(other).Synchronize().ok() && ordered.Release().ok() &&
                           buffer.Release().ok();
         if (!done || received != Ints(kInts, number)) ++wrong[number];

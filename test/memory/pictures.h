@@ -37,13 +37,13 @@ inline cuguest::Array Picture(const Owner& owner, float first = 1,
   absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(owner.ref(), shape);
   BOOST_TEST_REQUIRE(array.ok(), array.status().ToString());
   const Floats values = Counting(kPictureSize, first);
-  SUCCEEDS(Copy(*array, cuguest::HostSpan<const float>(values)));
+  SUCCEEDS(Upload(*array, cuguest::HostSpan<const float>(values)));
   return *std::move(array);
 }
 
 inline Floats Pixels(const cuguest::Array& picture) {
   Floats values(kPictureSize);
-  SUCCEEDS(Copy(cuguest::HostSpan<float>(values), picture));
+  SUCCEEDS(Download(picture, cuguest::HostSpan<float>(values)));
   return values;
 }
 
@@ -70,7 +70,7 @@ class Studio {
       points.push_back({static_cast<float>(i % kPictureWidth) + 0.5F,
                         static_cast<float>(i / kPictureWidth) + 0.5F});
     }
-    SUCCEEDS(Copy(at_.view(), cuguest::HostSpan<const Point>(points)));
+    SUCCEEDS(Upload(at_.view(), cuguest::HostSpan<const Point>(points)));
     SUCCEEDS(Of<SampleKernel>("sample").Launch({1, kPictureSize}, stream_, texture, kPictureSize,
                                                at_.view(), texels_.view()));
     SUCCEEDS(stream_.Synchronize());

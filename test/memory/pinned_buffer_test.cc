@@ -17,7 +17,6 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::ContextRef;
-using cuguest::Copy;
 using cuguest::Describe;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -63,7 +62,7 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
         DeviceBuffer<int>::CopyOf(owner.ref(), std::as_const(buffer).span());
     BOOST_TEST_REQUIRE(there.ok());
     buffer.data()[kInts - 1] = 0;
-    SUCCEEDS(Copy(buffer.span(), there->view()));
+    SUCCEEDS(Download(there->view(), buffer.span()));
     BOOST_TEST(buffer.data()[kInts - 1] == 7);
     const int* const pointer = buffer.data();
     SUCCEEDS(buffer.Release());

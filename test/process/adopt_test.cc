@@ -207,7 +207,7 @@ void ObjectsNeedWhatMakesAndEndsThem() {
     return absl::IsUnimplemented(status) && ProblemOf(status) == DriverProblem::kEntryMissing &&
            Says(status, name);
   };
-  CHECK(lacks(Copy(*array, cuguest::HostSpan<const float>(values)), "cuMemcpy3D"));
+  CHECK(lacks(Upload(*array, cuguest::HostSpan<const float>(values)), "cuMemcpy3D"));
   CHECK(lacks(cuguest::TextureObject::Create(*array, CUDA_TEXTURE_DESC()).status(),
               "cuTexObjectDestroy"));
   CHECK(lacks(cuguest::SurfaceObject::Create(*array).status(), "cuSurfObjectCreate"));

@@ -17,7 +17,6 @@ namespace {
 using namespace cuguest_runtime_test;
 using cudasim::Sim;
 using cudasim::SimRuntime;
-using cuguest::Copy;
 using cuguest::DeviceBuffer;
 using cuguest::HostSpan;
 using cuguest::runtime::AllocateBuffer;
@@ -41,9 +40,9 @@ Buffer Value(absl::StatusOr<Buffer> buffer) {
 void CheckOk(const absl::Status& status) { BOOST_TEST(status.ok(), status.ToString()); }
 
 void CheckHoldsWhatIsWritten(Buffer& buffer) {
-  CheckOk(Copy(buffer.view(), HostSpan<const int>(Numbers())));
+  CheckOk(Upload(buffer.view(), Numbers()));
   std::vector<int> numbers(kCount);
-  CheckOk(Copy(HostSpan<int>(numbers), buffer.view()));
+  CheckOk(Download(buffer.view(), numbers));
   BOOST_TEST(numbers == Numbers());
 }
 

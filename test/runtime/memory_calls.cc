@@ -20,12 +20,9 @@ namespace {
 namespace runtime = cuguest::runtime;
 using absl::StatusCode;
 using cuguest::Array;
-using cuguest::Copy;
-using cuguest::CopyAsync;
 using cuguest::Describe;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
-using cuguest::Download;
 using cuguest::HostSpan;
 using cuguest::PinnedBuffer;
 using cuguest::StreamRef;
@@ -244,9 +241,9 @@ std::vector<Call> Arrays() {
          return Holds(empty.get() == nullptr && empty.empty() && empty.description().bytes == 0 &&
                       empty.context() == ContextRef() && empty.Leak() == nullptr);
        }},
-      {"Copy: to and from an array", kOk, OfArray([](const Array& array, const Things& t) {
-         const absl::Status copied = Copy(array, Source(t));
-         return copied.ok() ? Copy(Target(t), array) : copied;
+      {"Upload: to an array, and back", kOk, OfArray([](const Array& array, const Things& t) {
+         const absl::Status copied = Upload(array, Source(t));
+         return copied.ok() ? Download(array, Target(t)) : copied;
        })},
       {"Copy: outside of an array", StatusCode::kOutOfRange,
        OfArray([](const Array& array, const Things& t) {
@@ -299,30 +296,30 @@ std::vector<Call> Arrays() {
 
 std::vector<Call> Copies() {
   return {
-      {"Copy: from the host", kOk, [](const Things& t) { return Copy(t.view, Source(t)); }},
-      {"Copy: to the host", kOk, [](const Things& t) { return Copy(Target(t), t.view); }},
-      {"Copy: on the device", kOk, [](const Things& t) { return Copy(t.managed_view, t.view); }},
-      {"Copy: of memory that no context owns", kDepends,
-       [](const Things& t) { return Copy(Target(t), t.pool_view); }},
-      {"Copy: of different lengths", kRefused,
-       [](const Things& t) { return Copy(t.view, HostSpan<const int>(t.numbers.data(), 1)); }},
-      {"Copy: null", kRefused,
-       [](const Things& t) { return Copy(t.view, HostSpan<const int>(nullptr, kCount)); }},
-      {"Copy: in a destroyed context", kOver,
-       [](const Things& t) { return Copy(t.ended_view, Source(t)); }},
+      {"Upload", kOk, [](const Things& t) { return Upload(t.view, Source(t)); }},
+      {"Download: into a span", kOk, [](const Things& t) { return Download(t.view, Target(t)); }},
+      {"Copy", kOk, [](const Things& t) { return Copy(t.managed_view, t.view); }},
+      {"Download: of memory that no context owns", kDepends,
+       [](const Things& t) { return Download(t.pool_view, Target(t)); }},
+      {"Upload: of different lengths", kRefused,
+       [](const Things& t) { return Upload(t.view, HostSpan<const int>(t.numbers.data(), 1)); }},
+      {"Upload: null", kRefused,
+       [](const Things& t) { return Upload(t.view, HostSpan<const int>(nullptr, kCount)); }},
+      {"Upload: in a destroyed context", kOver,
+       [](const Things& t) { return Upload(t.ended_view, Source(t)); }},
       {"Download", kOk, [](const Things& t) { return Download(t.view).status(); }},
       {"Download: in a destroyed context", kOver,
        [](const Things& t) { return Download(t.ended_view).status(); }},
-      {"CopyAsync: from the host", kOk,
-       [](const Things& t) { return CopyAsync(t.view, Source(t), t.stream.ref()); }},
-      {"CopyAsync: to the host", kOk,
-       [](const Things& t) { return CopyAsync(Target(t), t.view, t.stream.ref()); }},
-      {"CopyAsync: on the device", kOk,
+      {"UploadAsync", kOk,
+       [](const Things& t) { return UploadAsync(t.view, Source(t), t.stream.ref()); }},
+      {"DownloadAsync", kOk,
+       [](const Things& t) { return DownloadAsync(t.view, Target(t), t.stream.ref()); }},
+      {"CopyAsync", kOk,
        [](const Things& t) { return CopyAsync(t.pool_view, t.view, t.stream.ref()); }},
-      {"CopyAsync: in a destroyed context", kOver,
-       [](const Things& t) { return CopyAsync(t.ended_view, Source(t), t.stream.ref()); }},
-      {"CopyAsync: no stream", kRefused,
-       [](const Things& t) { return CopyAsync(t.view, Source(t), StreamRef()); }},
+      {"UploadAsync: in a destroyed context", kOver,
+       [](const Things& t) { return UploadAsync(t.ended_view, Source(t), t.stream.ref()); }},
+      {"UploadAsync: no stream", kRefused,
+       [](const Things& t) { return UploadAsync(t.view, Source(t), StreamRef()); }},
       {"Fill", kOk, [](const Things& t) { return Fill(t.view, 3); }},
       {"Fill: in a destroyed context", kOver,
        [](const Things& t) { return Fill(t.ended_view, 3); }},

@@ -90,7 +90,7 @@ const char* SetMark(unsigned mark, CUstream stream) {
 const char* GetMark(unsigned* mark, CUstream stream) {
   const absl::StatusOr<DeviceView<unsigned>> variable = MarkIn(stream);
   if (!variable.ok()) return Say(variable.status());
-  return Say(cuguest::Copy(cuguest::HostSpan<unsigned>(mark, 1), *variable));
+  return Say(cuguest::Download(*variable, cuguest::HostSpan<unsigned>(mark, 1)));
 }
 
 }  // namespace

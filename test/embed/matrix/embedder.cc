@@ -91,8 +91,8 @@ const char* Memory(const ContextRef& context) {
   absl::StatusOr<cuguest::DeviceBuffer<float>> buffer =
       cuguest::DeviceBuffer<float>::Allocate(context, numbers.size());
   if (!buffer.ok()) return "no memory is allocated";
-  if (!cuguest::Copy(buffer->view(), cuguest::HostSpan<const float>(numbers)).ok() ||
-      !cuguest::Copy(cuguest::HostSpan<float>(back), buffer->view()).ok() || back != numbers) {
+  if (!cuguest::Upload(buffer->view(), numbers).ok() ||
+      !cuguest::Download(buffer->view(), back).ok() || back != numbers) {
     return "a copy is another";
   }
   const absl::StatusOr<cuguest::StreamRef> stream =

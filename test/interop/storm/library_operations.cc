@@ -112,7 +112,7 @@ void Transform(Worker& worker) {
     }
   }
   Numbers found(x.size());
-  Require(cuguest::CopyAsync(cuguest::HostSpan<float>(found), lane.x.view(), stream));
+  Require(cuguest::DownloadAsync(lane.x.view(), found, stream));
   Require(stream.Synchronize());
   for (std::size_t i = 0; i < x.size(); ++i) {
     Require(std::abs(found[i] - kComplex * x[i]) < 0.1F, "the numbers that were transformed");

@@ -31,13 +31,13 @@ Numbers PickNumbers(Worker& worker) {
 }
 
 void Upload(const Numbers& numbers, const DeviceView<float>& to, const StreamRef& stream) {
-  Require(cuguest::CopyAsync(to, numbers, stream));
+  Require(cuguest::UploadAsync(to, numbers, stream));
 }
 
 void RequireContents(const DeviceView<float>& from, const Numbers& expected,
                      const StreamRef& stream) {
   Numbers found(expected.size());
-  Require(cuguest::CopyAsync(cuguest::HostSpan<float>(found), from, stream));
+  Require(cuguest::DownloadAsync(from, found, stream));
   Require(stream.Synchronize());
   Require(found == expected, "the numbers on the device");
 }
@@ -71,9 +71,9 @@ void CopyAndWait(Worker& worker) {
   Require(lane.stream.ref().Synchronize());
   const Numbers numbers = PickNumbers(worker);
   Numbers found(numbers.size());
-  Require(cuguest::Copy(lane.x.view(), numbers));
+  Require(cuguest::Upload(lane.x.view(), numbers));
   Require(cuguest::Copy(lane.y.view(), lane.x.view()));
-  Require(cuguest::Copy(cuguest::HostSpan<float>(found), lane.y.view()));
+  Require(cuguest::Download(lane.y.view(), found));
   Require(found == numbers, "the numbers on the device");
 }
 
