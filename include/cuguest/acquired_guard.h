@@ -42,7 +42,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          where AcquireOn would make one, with a guard that is elided; no lock, no allocation.
 class [[nodiscard]] AcquiredGuard {
  public:
-  /// As the compiler declares them, but hidden.
+  /// Leaves, and gives back what was acquired.
   [[gnu::always_inline]] CUGUEST_HIDE inline ~AcquiredGuard() {}
 
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,

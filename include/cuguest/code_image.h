@@ -61,8 +61,6 @@ class CUGUEST_API CodeImage {
     kLtoIr,             ///< nvcc -dlto -ltoir
   };
 
-  /// "PTX", "a cubin", "an archive" ...: for messages. Never null.
-
   /// Read at once; the file may change afterwards. name() is the path.
   ///
   /// Errors: kNotFound            no such file
@@ -137,7 +135,7 @@ class CUGUEST_API CodeImage {
   std::shared_ptr<const internal::CodeImageData> data_;
 };
 
-/// "PTX", "a cubin", ...
+/// "PTX", "a cubin", "an archive" ...: for messages. Never null.
 [[nodiscard]] CUGUEST_API const char* ToString(CodeImage::Kind kind) noexcept;
 
 CUGUEST_END_NAMESPACE

@@ -15,12 +15,10 @@
 ///   scopes.back().Leave();                                 // in another function
 ///   scopes.pop_back();
 ///
-///   cuguest::ContextScope home;                            // on a thread of the library's own
-///   if (home.Enter(context, GuardMode::kAlwaysPush) != CUDA_SUCCESS) return
-///   cuguest::ToStatus(home); while (Job* job = jobs->Take()) {
-///     job->Run();                                          // guards inside: two queries each
-///     if (home.Reassert() != CUDA_SUCCESS) break;          // or home.MoveTo(): after a reset
-///   }
+///   cuguest::ContextScope home;  // on a thread of the library's own
+///   CUresult now = home.Enter(context, GuardMode::kAlwaysPush);
+///   // Guards inside: two queries each. After a reset, for example, Reassert() fails.
+///   while (now == CUDA_SUCCESS && jobs->RunOne()) now = home.Reassert();
 ///
 /// Where the scope is a block, and on a caller's thread, use ContextGuard.
 ///

@@ -11,8 +11,8 @@
 ///   if (!memory.ok()) return memory.status();
 ///   std::puts(memory->ToString().c_str());
 ///   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
-///   if (memory->kind == MemoryDescription::Kind::kUnregistered) return
-///   CopyThroughTheHost(pointer);
+///   const bool is_known = memory->kind != MemoryDescription::Kind::kUnregistered;
+///   if (!is_known) return CopyThroughTheHost(pointer);
 ///
 /// Notes are in docs/notes.md.
 
