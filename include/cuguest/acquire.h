@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// acquire.h                                                             tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// Which context should I work in? A library is given a stream, a pointer or a device,
 /// and each names a context in its own way. `Acquire...` finds it, says where it came

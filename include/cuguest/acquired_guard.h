@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// acquired_guard.h                                                      tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// `AcquiredGuard` finds the context to work in and is inside it for a scope, in one line.
 ///

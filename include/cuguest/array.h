@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// array.h                                                               tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Array` owns a CUDA array: memory without an address, for texture and surface objects. It is
 /// created and destroyed in its own context, whatever is current at the time.
@@ -18,8 +15,6 @@
 ///
 /// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
 /// the heap (docs/guarantees.md), which an owner cannot prevent.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_ARRAY_H_
 #define CUGUEST_ARRAY_H_

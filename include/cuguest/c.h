@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// c.h                                                                   tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// The guards, references and scopes of cuguest for C99. It includes neither <cuda.h> nor
 /// anything else of CUDA, so that it may stand beside either <cuda.h> or ffnvcodec's headers:

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// capture.h                                                             tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file A library is called while somebody captures a CUDA graph, on this thread or another, and
 /// does not know it. `CaptureModeGuard` lets it allocate and free without invalidating the capture;
 /// `HousekeepingIsSafe()` says when even that is not enough.
@@ -11,8 +8,6 @@
 ///   cuguest::CaptureModeGuard relaxed;     // captures that are not seen from here
 ///   if (!relaxed.ok()) return cuguest::ToStatus(relaxed);
 ///   return GrowTheWorkspace();
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CAPTURE_H_
 #define CUGUEST_CAPTURE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// capture_scope.h                                                       tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `CaptureScope` captures what a library submits to a stream of its own, as a Graph (graph.h)
 /// that can be run in any stream, as often as wanted, for the cost of one launch.
@@ -14,8 +11,6 @@
 ///   absl::Status status = Filter(input, *scratch, output, stream);  // Launch, CopyAsync, ...
 ///   if (!status.ok()) return status;
 ///   absl::StatusOr<Graph> graph = capture->End();
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CAPTURE_SCOPE_H_
 #define CUGUEST_CAPTURE_SCOPE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// code_image.h                                                          tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file `CodeImage` is bytes of device code: what they are, what they are called in messages,
 /// which kernels they name. Whatever a compiler writes is accepted, also a newer one than cuguest
 /// knows; Validate() finds damage in images from places that are not trusted, before they reach the
@@ -15,8 +12,6 @@
 ///
 ///   extern const unsigned char kKernels[];  // embedded; outlives whatever is made of it
 ///   absl::StatusOr<CodeImage> embedded = CodeImage::Borrow({kKernels, kKernelsSize}, "kernels");
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CODE_IMAGE_H_
 #define CUGUEST_CODE_IMAGE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// compatibility.h                                                       tier: 1
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 1
 /// \file
 /// Can CUDA work in this process, with the driver that is here and the toolkit that the
 /// caller was built with? And if not, what is to be done?
@@ -17,8 +14,6 @@
 ///
 /// This header is not a promise: a driver may still refuse a context for want of memory,
 /// or a kernel that has no code for the device.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_COMPATIBILITY_H_
 #define CUGUEST_COMPATIBILITY_H_

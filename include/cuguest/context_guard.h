@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// context_guard.h                                                       tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `ContextGuard` makes one CUDA context current for a scope and then leaves the calling thread's
 /// stack of contexts as it found it, also when something that was called inside did not.
@@ -14,8 +11,6 @@
 ///   }                                    // the caller's context is current again
 ///
 /// It calls the driver only: it starts no CUDA runtime, creates no context, never calls cuInit.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CONTEXT_GUARD_H_
 #define CUGUEST_CONTEXT_GUARD_H_

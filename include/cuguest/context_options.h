@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// context_options.h                                                     tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// `ContextOptions` is what SharedContext::Create makes a context with: flags, and what only some
 /// systems offer, a number of SMs under MPS or the command queue of a graphics client.

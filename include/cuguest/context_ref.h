@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// context_ref.h                                                         tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// `ContextRef` names one incarnation of a context: its handle and the id the driver gave it. A
 /// handle alone does not: a primary context that was reset comes back at the same handle with

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// context_scope.h                                                       tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `ContextScope` is a ContextGuard in two halves, for hosts that enter a context in one function
 /// and leave it in another, and keep a stack of scopes of their own; and for a library's own worker
@@ -21,8 +18,6 @@
 ///   while (now == CUDA_SUCCESS && jobs->RunOne()) now = home.Reassert();
 ///
 /// Where the scope is a block, and on a caller's thread, use ContextGuard.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CONTEXT_SCOPE_H_
 #define CUGUEST_CONTEXT_SCOPE_H_

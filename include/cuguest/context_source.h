@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// context_source.h                                                      tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// Where the functions of acquire.h find a context, and whether they may create one.
 

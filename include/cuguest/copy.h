@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// copy.h                                                                tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// Copies and fills that find the right context by themselves, whatever is current: between
 /// device memory of any contexts and devices, and between it and the host.
@@ -11,8 +8,6 @@
 ///   if (status.ok()) status = CopyAsync(other_view, view, stream);   // done in the stream
 ///   if (status.ok()) status = Zero(scratch);
 ///   absl::StatusOr<std::vector<float>> back = Download(view);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_COPY_H_
 #define CUGUEST_COPY_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// device.h                                                              tier: 1
-// -----------------------------------------------------------------------------
+// tier: 1
 /// \file
 /// `Device` names a GPU of this process. Asking for one initialises the driver but
 /// creates no context and makes none current.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// device_buffer.h                                                       tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in
 /// the order of its own stream, whatever is current at the time.
@@ -13,8 +10,6 @@
 ///
 /// It can take over what somebody else allocated by the driver or by the runtime, since the
 /// memory of both is freed alike (docs/guarantees.md).
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_DEVICE_BUFFER_H_
 #define CUGUEST_DEVICE_BUFFER_H_

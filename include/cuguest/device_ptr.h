@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// device_ptr.h                                                          tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 /// \file
 /// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
 /// memory it is, which DeviceView knows and a kernel does not want.

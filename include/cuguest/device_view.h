@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// device_view.h                                                         tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 /// \file
 /// `DeviceView<T>` is a span of memory that a device can reach: an address, a number of
 /// elements, and whose it is. `Borrow` makes one of somebody's pointer, and finds out first

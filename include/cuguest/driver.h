@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// driver.h                                                              tier: 1
-// -----------------------------------------------------------------------------
+// tier: 1
 /// \file
 /// `Driver` is a table of driver entry points that was resolved at run time, so
 /// that neither cuguest nor its embedder links libcuda: a program without a

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// driver_table.h                                                        tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 /// \file
 /// `DriverTable` holds the addresses of driver functions. driver.h resolves it; this header
 /// brings <cuda.h> and nothing else, so that code without Abseil can use the table, too.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// error.h                                                               tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 /// \file
 /// The name and the meaning of each `CUresult`, without a driver and without Abseil. status.h makes
 /// statuses of them.

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// exact_guard.h                                                         tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `ExactGuard` is a ContextGuard that knows the whole stack: it takes the stack apart when it
 /// enters, and compares and restores it entry by entry at its end. Nothing is inferred, and nothing
 /// goes unseen. For tests and debugging.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_EXACT_GUARD_H_
 #define CUGUEST_EXACT_GUARD_H_

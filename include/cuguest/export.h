@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// export.h                                                              tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 /// \file
 /// Symbol visibility and the versioned namespace.
 ///

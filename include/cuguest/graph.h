@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// graph.h                                                               tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Graph` owns a CUDA graph: what a CaptureScope recorded (capture_scope.h), or kernels that are
 /// added one by one. `ExecutableGraph` is a graph ready to run, in any stream, as often as wanted.
@@ -16,8 +13,6 @@
 ///   absl::StatusOr<ExecutableGraph> ready = graph->Instantiate();
 ///   if (!ready.ok()) return ready.status();
 ///   absl::Status status = ready->Launch(stream);  // in its order: the host's, say
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_GRAPH_H_
 #define CUGUEST_GRAPH_H_

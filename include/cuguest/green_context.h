@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// green_context.h                                                       tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `GreenContext` owns a green context: a context whose work runs on a part of a device's SMs. A
 /// library that works in one leaves the other SMs to its host.
@@ -12,8 +9,6 @@
 ///   absl::StatusOr<Stream> stream = Stream::Create(mine->context());
 ///   if (!stream.ok()) return stream.status();
 ///   return Launch(kernel, shape, stream->ref(), ...);      // on 16 SMs
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_GREEN_CONTEXT_H_
 #define CUGUEST_GREEN_CONTEXT_H_

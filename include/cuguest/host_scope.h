@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// host_scope.h                                                          tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `HostScope` is the inverse of the guards: inside a guarded scope it gives the host
 /// its own stack back, so that a user callback, allocator or logger runs where its
@@ -16,8 +13,6 @@
 ///     options.allocate(bytes);           // runs with the caller's context current
 ///   }
 ///   if (!guard.ok()) return cuguest::ToStatus(guard);   // could not come back
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_HOST_SCOPE_H_
 #define CUGUEST_HOST_SCOPE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// incident.h                                                            tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// An incident is a disturbance of the context stack (or of the thread's stream-capture
 /// mode, or of the runtime's last error) that a guard found when its scope ended (or in
@@ -18,8 +15,6 @@
 /// Without a listener incidents are counted and nothing is printed: a guest does not write
 /// to its host's stderr. There is one set of counts and of listeners for each copy of cuguest: a
 /// library that embeds it statically has its own, and is notified of its own guards only.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_INCIDENT_H_
 #define CUGUEST_INCIDENT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// incident_listener.h                                                   tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// `IncidentListener` is called for every incident as long as it exists. Several libraries that
 /// share one copy of cuguest each have their own, and a plugin may be unloaded once its

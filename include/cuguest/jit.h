@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// jit.h                                                                 tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 /// \file
 /// What the driver's compiler and linker are told, and what they tell: for Module (module.h)
 /// and Linker (linker.h).

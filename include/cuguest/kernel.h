@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// kernel.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Kernel` is a kernel by name, of a Module (module.h) or of somebody else's code, and is
 /// good in every context that its code can be used in. What it is there, a CUfunction with
@@ -11,8 +8,6 @@
 ///   absl::StatusOr<Kernel> scale = module.GetKernel("scale");
 ///   if (!scale.ok()) return scale.status();                  // lists the names there are
 ///   absl::StatusOr<CUfunction> function = scale->FunctionIn(context);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_KERNEL_H_
 #define CUGUEST_KERNEL_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// launch.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. A launch is
 /// validated before it reaches the driver: the shape is compared with the limits of kernel and
@@ -12,8 +9,6 @@
 ///   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
 ///   // One thread for each element:
 ///   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_

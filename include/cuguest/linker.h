@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// linker.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose
 /// functions call each other.
@@ -19,8 +16,6 @@
 /// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
 /// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
 /// that turns out too small is no loss.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_LINKER_H_
 #define CUGUEST_LINKER_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// location.h                                                            tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 /// \file
 /// `Location` is a file and a line. What reports incidents takes one as its last argument, by
 /// default the place of the call. Give it where that is not where the guard is written: for

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// memory.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// What is this pointer? `Describe()` answers for any address, a good one or not: which
 /// kind of memory it is, whose, how much, and who can reach it.
@@ -13,8 +10,6 @@
 ///   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
 ///   const bool is_known = memory->kind != MemoryDescription::Kind::kUnregistered;
 ///   if (!is_known) return CopyThroughTheHost(pointer);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_MEMORY_H_
 #define CUGUEST_MEMORY_H_

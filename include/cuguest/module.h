@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// module.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `Module` is device code that is loaded once for the process and used in every context:
 /// its kernels by name, its variables by context.
@@ -16,8 +13,6 @@
 ///
 ///   extern const unsigned char kKernels[];            // embedded in the program
 ///   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// no_context_guard.h                                                    tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `NoContextGuard` makes *no* context current for a scope: around code that must
 /// not find one (a plugin that decides by itself, a library that would quietly work
@@ -13,8 +10,6 @@
 ///
 /// Pushing nullptr is refused by the driver, and cuCtxSetCurrent(nullptr) only pops
 /// one entry, so that another may surface: the whole stack is taken off and put back.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_NO_CONTEXT_GUARD_H_
 #define CUGUEST_NO_CONTEXT_GUARD_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// occupancy.h                                                           tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 /// \file
 /// How much of a kernel runs at the same time on the device of a context, and what shape makes
 /// the most of it, by the driver's own count.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// param_buffer.h                                                        tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 /// \file
 /// The parameters of a launch in one piece, laid out as the kernel reads them
 /// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` where the types are known to the compiler:

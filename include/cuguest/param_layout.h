@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// param_layout.h                                                        tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// Where a kernel finds its parameters: each at the next multiple of the alignment that its
 /// type has in device code, with nothing behind the last. `ParamLayout` is that for a list of
@@ -10,8 +7,6 @@
 ///
 ///   using Layout = cuguest::ParamLayout<int, float4, char>;
 ///   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PARAM_LAYOUT_H_
 #define CUGUEST_PARAM_LAYOUT_H_

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// peer_access.h                                                         tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `PeerAccess` lets kernels of one context use the memory of another device's, for a scope.
 /// Copies do not need it (copy.h), but are faster with it.
 ///
 ///   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
 ///   if (access.ok() || absl::IsUnimplemented(access.status())) ...
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PEER_ACCESS_H_
 #define CUGUEST_PEER_ACCESS_H_

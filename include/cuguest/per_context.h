@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// per_context.h                                                         tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file `PerContext<T>` is a cache of what a library makes once for every context that it is
 /// called in: a module, a stream, a cuBLAS handle. It is keyed by one incarnation of a context
 /// (ContextRef), so that after a cudaDeviceReset the same handle gets a new value, and what
@@ -15,8 +12,6 @@
 ///     if (!mine.ok()) return mine.status();
 ///     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
 ///   }
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PER_CONTEXT_H_
 #define CUGUEST_PER_CONTEXT_H_

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// pinned_buffer.h                                                       tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `PinnedBuffer<T>` owns page-locked host memory. It is allocated and freed in its own context,
 /// whatever is current at the time.
 ///
 ///   absl::StatusOr<PinnedBuffer<float>> x = PinnedBuffer<float>::Allocate(context, count);
 ///   if (!x.ok()) return x.status();
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PINNED_BUFFER_H_
 #define CUGUEST_PINNED_BUFFER_H_

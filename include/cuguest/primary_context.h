@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// primary_context.h                                                     tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime
 /// and every other library of the process share. Owning a reference keeps that context alive, as
 /// long as nobody resets it; it does not make it current (that is ContextGuard's work).
@@ -10,8 +7,6 @@
 ///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
 ///   if (!primary.ok()) return primary.status();
 ///   ContextGuard guard(primary->context());
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PRIMARY_CONTEXT_H_
 #define CUGUEST_PRIMARY_CONTEXT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// shared_context.h                                                      tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `SharedContext` counts who uses a context. The count is one per process: libraries that know
 /// nothing of each other, each with its own static and hidden copy of cuguest, attach to the same
@@ -18,8 +15,6 @@
 /// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
 /// context is current, cuCtxDestroy does not look at their count, and threads that attach
 /// one context at the same time corrupt the driver's heap (docs/guarantees.md).
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SHARED_CONTEXT_H_
 #define CUGUEST_SHARED_CONTEXT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// sm_count.h                                                            tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 /// \file
 /// `SmCount` is a number of multiprocessors (SMs): of a device, and of a context, which may have
 /// fewer. A green context has those of its partition, a context with an execution affinity those

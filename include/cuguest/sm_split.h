@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// sm_split.h                                                            tier: 2
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 2
 /// \file
 /// `SmSplit::Part` is a part of a device's SMs, which a GreenContext is made of. `SmSplit` splits a
 /// device into partitions that have no SM in common.
@@ -12,8 +9,6 @@
 ///   absl::StatusOr<GreenContext> decoder = GreenContext::Create(split->parts[0]);
 ///   absl::StatusOr<GreenContext> encoder = GreenContext::Create(split->parts[1]);
 ///   absl::StatusOr<GreenContext> others = GreenContext::Create(split->rest);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SM_SPLIT_H_
 #define CUGUEST_SM_SPLIT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// status.h                                                              tier: 0
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 0
 /// \file
 /// `absl::Status` of the driver's `CUresult` and of what the core returns, and the driver's code
 /// out of a status again. A status says what was being done, to what, what the driver said, and
@@ -20,8 +17,6 @@
 ///   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Device device, cuguest::Device::OfCurrentContext());
 ///
 /// Nothing here reads or writes the runtime's last error (`cudaGetLastError`).
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_STATUS_H_
 #define CUGUEST_STATUS_H_

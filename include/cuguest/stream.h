@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// stream.h                                                              tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// Streams and events that know their context. `StreamRef` names a stream that somebody
 /// else owns; `Stream` and `Event` are made in a given context, whatever is current, and
@@ -16,8 +13,6 @@
 ///     ...
 ///     return finished_.Record(*stream);
 ///   }
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_STREAM_H_
 #define CUGUEST_STREAM_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// surface_object.h                                                      tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `SurfaceObject` owns a surface object: what a kernel writes an array through. It is created and
 /// destroyed in its own context, whatever is current at the time.
@@ -16,8 +13,6 @@
 ///
 /// where `paint` is a TypedKernel<void(CUsurfObject)>. As a texture object it is a number in its
 /// context: see Note [A number in its context].
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SURFACE_OBJECT_H_
 #define CUGUEST_SURFACE_OBJECT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// texture_object.h                                                      tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `TextureObject` owns a texture object: what a kernel reads an array, or memory, through. It is
 /// created and destroyed in its own context, whatever is current at the time.
@@ -13,8 +10,6 @@
 ///   return sharpen.Launch(shape, stream, texture->get(), DevicePtr<float>(out));
 ///
 /// where `sharpen` is a TypedKernel<void(CUtexObject, DevicePtr<float>)>.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_TEXTURE_OBJECT_H_
 #define CUGUEST_TEXTURE_OBJECT_H_

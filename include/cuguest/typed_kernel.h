@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// typed_kernel.h                                                        tier: 3
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 3
 /// \file
 /// `TypedKernel<void(...)>` is a Kernel that knows its signature, so that the compiler converts
 /// what it is launched with, as it does for a function.
@@ -11,8 +8,6 @@
 ///   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
 ///   absl::Status status =
 ///       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_TYPED_KERNEL_H_
 #define CUGUEST_TYPED_KERNEL_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// version.h                                                             tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 /// \file
 /// The version of the headers, for preprocessor checks. The one source of truth
 /// is meson.build.

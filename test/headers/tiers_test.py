@@ -3,7 +3,7 @@
 """tiers_test.py SOURCE_ROOT
 
 Every file includes only its own tier or a lower one. A header's tier is in its
-banner. A file under lib/ has the tier of the header it mirrors, which is public or
+second line. A file under lib/ has the tier of the header it mirrors, which is public or
 beside it; one that mirrors none has the highest tier of its directory.
 """
 
@@ -28,7 +28,7 @@ for header in sorted((root / "include").rglob("*.h")):
     name = str(header.relative_to(root / "include"))
     tiers[name] = banner_tier(header)
     if tiers[name] is None:
-        failures.append(f"{name}: no `tier:` in its banner")
+        failures.append(f"{name}: no `tier:` in its second line")
         tiers[name] = 0
 
 files = {root / "include" / name: tier for name, tier in tiers.items()}

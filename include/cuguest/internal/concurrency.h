@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/concurrency.h                                                tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 //
 // Not for embedders. What protocols without locks are written with: the standard library's, unless
 // cuguest's own tests compile them with replacements that explore every schedule

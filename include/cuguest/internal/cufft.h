@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/cufft.h                                                      tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. The part of runtime/cufft.h that needs no header of cuFFT: what a layout is in
 // bytes, and the work area of a plan.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/current_context.h                                            tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. What is current, and on which device, in two driver calls: its id says both
 // where this thread has seen it before.

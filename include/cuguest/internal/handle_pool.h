@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/handle_pool.h                                                tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. What the handles of cuBLAS, cuSOLVER and cuSPARSE and the plans of cuFFT
 // (runtime/cublas.h and beside it) have in common: they belong to one incarnation of a context, are

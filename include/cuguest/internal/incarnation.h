@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/incarnation.h                                                tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. What a guard remembers of a context, what tells one incarnation from
 // another, and the only way into one.

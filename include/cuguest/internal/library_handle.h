@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/library_handle.h                                             tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 //
 // Not for embedders. A handle of cuBLAS, cuSOLVER or cuSPARSE, as a HandlePool deals with it. That
 // of cuFFT, a plan, is in runtime/cufft.h.

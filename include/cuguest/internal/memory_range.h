@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/memory_range.h                                               tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. What views, buffers and copies are for every element type.
 

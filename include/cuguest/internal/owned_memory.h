@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/owned_memory.h                                               tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. What DeviceBuffer<T> (device_buffer.h) and PinnedBuffer<T> (pinned_buffer.h)
 // are for every T.

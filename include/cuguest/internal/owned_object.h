@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/owned_object.h                                               tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. What Array (array.h), TextureObject (texture_object.h) and SurfaceObject
 // (surface_object.h) have in common.

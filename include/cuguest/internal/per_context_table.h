@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/per_context_table.h                                          tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. What PerContext<T> (per_context.h) is for every T: the table of
 // contexts and their values, whose type it knows by size, alignment and two functions.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/primary.h                                                    tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. What runtime/context.h and the cache ask of a current context.
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/report.h                                                     tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. How the header-only guards of runtime/ report what concerns no context.
 

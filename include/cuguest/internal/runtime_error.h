@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/runtime_error.h                                              tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 //
 // The part of runtime/error.h that is the same for every copy of the runtime: its codes
 // as plain numbers, so that no header of the runtime is needed. For runtime/error.h.

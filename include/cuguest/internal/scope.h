@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/scope.h                                                      tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. `Scope` is what every guard and scope of the core consists of: a claim to a
 // record of its thread (this_thread.h, Note [Records]).

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/stack_calls.h                                                tier: 1
-// -----------------------------------------------------------------------------
+// tier: 1
 //
 // Not for embedders. The driver calls that a guard makes in line: with them, a guard around a
 // context that is current already costs two queries and a few nanoseconds; out of line it cost

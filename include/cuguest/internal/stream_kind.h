@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/stream_kind.h                                                tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 //
 // Not for embedders. The handles of streams that nobody creates.
 

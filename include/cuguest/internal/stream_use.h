@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/stream_use.h                                                 tier: 3
-// -----------------------------------------------------------------------------
+// tier: 3
 //
 // Not for embedders. How what is to be freed in the order of a stream learns that a Stream
 // (stream.h) has ended the stream before.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/this_thread.h                                                tier: 2
-// -----------------------------------------------------------------------------
+// tier: 2
 //
 // Not for embedders. Which thread this is, and the records of the scopes that are open on it.
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/toolkit.h                                                    tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 //
 // Not for embedders. The declarations of <cuda.h> that the library uses and that the headers of
 // an older CUDA Toolkit lack. They are the driver's ABI, which does not depend on the headers:

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// internal/toolkit_library.h                                            tier: 0
-// -----------------------------------------------------------------------------
+// tier: 0
 //
 // Not for embedders. What cuBLAS, cuFFT, cuSOLVER and cuSPARSE are to us: a file that may be loaded
 // at run time, and a list of codes, here as plain numbers, so that neither the library nor its

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/array.h                                                       tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// CUDA arrays and mipmapped arrays, and the formats of their elements.
 ///
@@ -14,8 +11,6 @@
 ///   if (!format.ok()) return format.status();
 ///   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
 ///   descriptor.NumChannels = format->channels;    // 4
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_ARRAY_H_
 #define CUGUEST_RUNTIME_ARRAY_H_

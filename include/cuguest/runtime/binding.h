@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/binding.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// The namespace of the headers under runtime/. They are headers only, without a
 /// library behind them: what they call is the CUDA runtime that the including file is
@@ -14,8 +11,6 @@
 ///   CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///   inline int RuntimeVersion() { ... }   // cuguest::runtime::RuntimeVersion()
 ///   CUGUEST_END_RUNTIME_NAMESPACE
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_BINDING_H_
 #define CUGUEST_RUNTIME_BINDING_H_

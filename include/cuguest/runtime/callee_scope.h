@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/callee_scope.h                                                tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Around code that uses the runtime and is not known to behave: cuFFT, PyTorch, a plugin.
 /// `CalleeScope` makes a context current for it in such a way that the caller's own entry
@@ -19,8 +16,6 @@
 /// It is what the thread last gave to cudaSetDevice, setting it creates a primary context, and
 /// it decides nothing (Note [What cudaGetDevice says]). Nor what the callee
 /// did to contexts themselves: a primary context that it created stays.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CALLEE_SCOPE_H_
 #define CUGUEST_RUNTIME_CALLEE_SCOPE_H_

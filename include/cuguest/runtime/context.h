@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/context.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// The runtime has no handle for a context: it works in the one that is current, and where
 /// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
@@ -14,8 +11,6 @@
 ///
 /// From driver to runtime there is nothing to convert: make the context current
 /// (ContextGuard), and the runtime works in it.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CONTEXT_H_
 #define CUGUEST_RUNTIME_CONTEXT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/cublas.h                                                      tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// cuBLAS in whatever context, from whatever thread: a pool of handles for each context, and a
 /// scope that has one of them to itself, in the right context, on the right stream.
@@ -15,8 +12,6 @@
 ///
 /// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
 /// table of functions, so that the program may link it or load it at run time.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
 #define CUGUEST_RUNTIME_CUBLAS_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/cufft.h                                                       tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// cuFFT in whatever context, from whatever thread: plans for each layout in each context, and
 /// a scope that has one of them to itself, in the right context, on the right stream.
@@ -14,8 +11,6 @@
 ///   }
 ///
 /// Note [Where a handle may be used] holds for plans.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/cusolver.h                                                    tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// cuSOLVER's dense part in whatever context, from whatever thread: the same as runtime/cublas.h is
 /// for cuBLAS, which says what is to be known; also where a handle may be used, and what

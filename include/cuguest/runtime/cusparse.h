@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/cusparse.h                                                    tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// cuSPARSE in whatever context, from whatever thread: the same as runtime/cublas.h is for cuBLAS,
 /// which says what is to be known; also where a handle may be used. Descriptors of matrices and

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/device.h                                                      tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`.
 ///

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/device_buffer.h                                               tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// `DeviceBuffer` by the runtime's calls, for who must be seen to use them: by a tool that
 /// counts cudaMalloc, or a host that replaces it. The memory is the same, and so is the buffer:

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/device_guard.h                                                tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
 /// replaces the caller's current context, and its last call creates a primary context of some

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/error.h                                                       tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Between the runtime's `cudaError_t`, the driver's `CUresult` and `absl::Status`. A
 /// status made here says what was being done, to what, what the runtime said, and what to
@@ -18,8 +15,6 @@
 /// caller takes it with cudaGetLastError.
 ///
 /// Threads: any.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_ERROR_H_
 #define CUGUEST_RUNTIME_ERROR_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/function.h                                                    tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), the kernel
 /// that it is in every context, the function that it is in one, and where they come from.
@@ -12,8 +9,6 @@
 ///   cuLaunchKernel(*blur, ...);                         // a driver launch of a <<<>>> kernel
 ///
 ///   cudaLaunchKernel(runtime::ToSymbol(driver_kernel), grid, block, arguments, 0, stream);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_FUNCTION_H_
 #define CUGUEST_RUNTIME_FUNCTION_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/handle.h                                                      tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Streams, events, graphs and memory pools: one object with one handle, whichever API made
 /// it. `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make
@@ -10,8 +7,6 @@
 ///
 ///   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
 ///   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_HANDLE_H_
 #define CUGUEST_RUNTIME_HANDLE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/last_error_scope.h                                            tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// The runtime keeps the last error of every thread until somebody takes it, and the host
 /// takes it for its own kernel's. `LastErrorScope` leaves it as it found it, and says which

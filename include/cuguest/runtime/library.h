@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/library.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
 /// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
 /// headers says what is its library's own, above all which calls end captures, and what they cost.
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_LIBRARY_H_
 #define CUGUEST_RUNTIME_LIBRARY_H_

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/pointer.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Heap memory: the driver's `CUdeviceptr` is the number of the runtime's pointer.
 ///
 ///   CUdeviceptr values;                       // of cuMemAlloc
 ///   cublasSaxpy(handle, n, &a, runtime::ToRuntime<float>(values), 1, y, 1);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_POINTER_H_
 #define CUGUEST_RUNTIME_POINTER_H_

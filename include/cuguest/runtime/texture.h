@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/texture.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// Notes: docs/notes.md; tier: 4
 /// \file
 /// Texture and surface objects.
 ///
 ///   cuTexObjectCreate(&texture, &resource, &description, nullptr);
 ///   sample<<<grid, block>>>(runtime::TextureToRuntime(texture), out);
-///
-/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_TEXTURE_H_
 #define CUGUEST_RUNTIME_TEXTURE_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// runtime/version.h                                                     tier: 4
-// -----------------------------------------------------------------------------
+// tier: 4
 /// \file
 /// Can CUDA work in this process, with the driver that is here and the runtime that the
 /// including file is linked with? See compatibility.h for what is checked, and how.

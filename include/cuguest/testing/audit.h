@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// testing/audit.h                                                 tier: testing
-// -----------------------------------------------------------------------------
+// tier: testing
 /// \file
 /// `Audit` runs a callable under the auditor and returns what it, and the libraries that
 /// it calls, left behind for their callers: the findings of the command `cuguest-audit`

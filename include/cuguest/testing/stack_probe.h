@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// -----------------------------------------------------------------------------
-// testing/stack_probe.h                                           tier: testing
-// -----------------------------------------------------------------------------
+// tier: testing
 /// \file
 /// `StackProbe` takes down what a guest must leave alone: the calling thread's whole
 /// stack of contexts, entry by entry, the flags of the current one, and the primary
