@@ -46,10 +46,7 @@ namespace internal {
 struct Acquired;
 }  // namespace internal
 
-/// AcquiredContext
-///
 /// A context to work in, where it was found, and what keeps it alive.
-///
 /// Stack:   never touched, here or by the functions below.
 /// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
 ///          destruction; none otherwise, because the caller, who passed the stream or the pointer
@@ -85,7 +82,6 @@ class AcquiredContext {
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
   /// The device of the context.
-  ///
   /// Errors: where the driver is asked, those of Driver::Get(), of a ContextGuard from a
   ///         ContextRef, and of Device::OfCurrentContext().
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
@@ -120,7 +116,6 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 };
 
 /// The functions below
-///
 /// Threads: any. Not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is
 ///          looked for), and what each one adds. Nothing is held and nothing has changed
@@ -128,7 +123,6 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 
 /// The handle must be alive: a created stream dies with its context, also by a reset, and
 /// the driver crashes on it more often than not.
-///
 /// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
 ///                              or its capture was invalidated and was not ended yet; or its green
 ///                              context was destroyed
@@ -141,7 +135,6 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 
 /// The same for a caller that is given a device, too: for a special stream, AcquireOn(device,
 /// if_inactive). The device of any other stream is its context's; `device` is not compared with it.
-///
 /// Errors: those of AcquireOn for a special stream, of AcquireFromStream(stream) for any other.
 /// Cost:   the same.
 [[nodiscard]] CUGUEST_API AcquireResult
@@ -149,7 +142,6 @@ AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfIna
 
 /// Any address within an allocation will do, of device, managed or pinned host memory.
 /// `if_inactive` is for pool and virtual memory, as in AcquireOn.
-///
 /// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
 ///                              freed
 ///         kFailedPrecondition  pool or virtual memory, no context is on its device, and
@@ -167,7 +159,6 @@ AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRe
 /// allocation, or in mappings of virtual memory that are side by side and on one device. The length
 /// is not compared for memory that a pool has on the host, nor below CUDA 10.2, where the driver
 /// does not tell an allocation's start and size.
-///
 /// Errors: those of AcquireFromPointer, and
 ///         kInvalidArgument  no bytes, more than there are addresses, or some that lie outside: the
 ///                           text names the range, and what is there
@@ -192,7 +183,6 @@ CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
 /// Of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know their context: it is only checked
 /// that this was not destroyed or reset. `if_inactive` is for pool and virtual memory, as in
 /// AcquireOn.
-///
 /// Errors: kInvalidArgument     an empty buffer
 ///         kFailedPrecondition  its context was destroyed or reset
 ///         and for pool and virtual memory those of AcquireOn.
@@ -206,7 +196,6 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 }
 
 /// The current context, which must be on `device`.
-///
 /// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 ///                              device: the text names both
 /// Cost:   two driver calls (query, cuCtxGetId) where the context is the one that the thread's last
@@ -222,7 +211,6 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 
 /// With kRefuse it never creates the primary, but where the last holder lets go exactly between the
 /// question and the retain: see PrimaryContext::RetainIfActive.
-///
 /// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on

@@ -26,11 +26,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// AcquiredGuard
-///
 /// Owns what one of the Acquire functions returned, and a ContextGuard by its incarnation, which
 /// ends first.
-///
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   that of the AcquiredContext, for the scope.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.

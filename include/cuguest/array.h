@@ -38,15 +38,12 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Array
-///
 /// It goes with its context: when that is destroyed or reset, or its last reference is released. An
 /// array whose context was destroyed or reset calls no driver any more: the driver crashes on the
 /// handle of one whose context came back. This is as exact as ContextRef::IsAlive.
 ///
 /// Texture and surface objects of an array do not keep it: it must outlive them, and the work that
 /// uses them.
-///
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
@@ -83,7 +80,6 @@ class [[nodiscard]] Array {
   /// layered or a cubemap, with its flags (CUDA_ARRAY3D_*). Invalidates no capture, in any mode, on
   /// any thread. It belongs to `context`, also where that is a green context: which context an
   /// array is made in then was not measured.
-  ///
   /// Errors: kInvalidArgument     no array can have this shape: the text has it
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
@@ -118,7 +114,6 @@ class [[nodiscard]] Array {
   }
 
   /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the array is empty then, as on success
   ///         the driver's code    it is still owned, and Release() may be tried again
@@ -159,7 +154,6 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
 /// It runs as Note [Where a copy runs] says, without a stream in the array's context; it
 /// is done as Note [When a copy is done] says; and captures are treated as there. The memory and
 /// the stream may be another device's, also without peer access.
-///
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), and

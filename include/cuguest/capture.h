@@ -20,12 +20,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// CaptureModeGuard
-///
 /// Sets the calling thread's stream-capture mode for a scope: CU_STREAM_CAPTURE_MODE_RELAXED
 /// unless another is given. By cuThreadExchangeStreamCaptureMode, which needs no context;
 /// the runtime's function of that name creates a primary context and makes it current.
-///
 /// Stack:   never touched. Count: none.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included, among guards of this kind.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed has
@@ -61,7 +58,6 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   }
 
   /// Ends the scope now. Does nothing the second time.
-  ///
   /// Errors: the driver's code, if it would not take the mode back.
   ///         CUDA_ERROR_NOT_READY  as ContextGuard::Leave: another CaptureModeGuard is inside it,
   ///         or
@@ -100,7 +96,6 @@ enum class CaptureState : unsigned char {
 /// The driver shows no more than that: a capture in a non-blocking stream that the library was not
 /// given cannot be seen from here, and neither can one in another context. So what a library needs,
 /// it should make before its caller captures, and say so in its own documentation.
-///
 /// Threads, errors, source: as CaptureStateOf.
 /// Cost:    three driver calls, contention-free; two for stream 0, four for CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;

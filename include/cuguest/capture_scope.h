@@ -33,8 +33,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// CaptureScope
-///
 /// Stack:   left as it is.
 /// Count:   none: it keeps neither the stream nor its context alive. A capture ends with a Stream
 ///          that ends before the scope, where both are of one copy of cuguest. The owners of
@@ -53,7 +51,6 @@ class CUGUEST_API CaptureScope {
   /// Begins a capture in `stream`, a created one. What was submitted to the stream before is not
   /// part of it. The graph can be launched in any stream, also in one of those that are refused
   /// here.
-  ///
   /// Errors: kInvalidArgument     an empty ref; stream 0, CU_STREAM_LEGACY or
   ///                              CU_STREAM_PER_THREAD; a mode that is none of the three
   ///         kFailedPrecondition  the stream captures: that capture goes on
@@ -86,7 +83,6 @@ class CUGUEST_API CaptureScope {
 
   /// `count` elements of device memory, not initialised: see Note [Memory of a capture]. No
   /// elements: an empty view.
-  ///
   /// Errors: kInvalidArgument    the size in bytes is more than a size_t holds
   ///         kResourceExhausted  more than the device can have, if the driver notices before the
   ///                             graph is instantiated or launched
@@ -103,7 +99,6 @@ class CUGUEST_API CaptureScope {
 
   /// Frees what Allocate() returned, here in the stream's order, so that what comes later in the
   /// graph may be given the same memory. Of an empty view: nothing.
-  ///
   /// Errors: kInvalidArgument    it is no memory of this scope, or was freed
   ///         the driver's code   it is freed by End()
   /// Cost:   three driver calls.
@@ -115,7 +110,6 @@ class CUGUEST_API CaptureScope {
   /// Ends the capture: what was submitted to the stream since Begin(), and to streams that waited
   /// for it and that it has waited for. The scope is empty then, whatever the outcome, except that
   /// the two marked (*) leave it as it is.
-  ///
   /// Errors: kFailedPrecondition  (*) on another thread than Begin(), unless the mode is RELAXED.
   ///                              The capture was invalidated by a call that it forbids; or a
   ///                              stream that joined it was not joined again. The text says what to

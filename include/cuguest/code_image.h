@@ -36,10 +36,7 @@ struct CodeImageData;
 struct ImageAccess;
 }  // namespace internal
 
-/// CodeImage
-///
 /// Immutable, and a copy shares the bytes. No driver is needed or called.
-///
 /// Threads: any.
 /// Errors:  everything that makes one gives kInvalidArgument for bytes that are no image, see
 ///          Note [Damaged images]: the text has the image's name and what is wrong.
@@ -57,7 +54,6 @@ class CUGUEST_API CodeImage {
   };
 
   /// Read at once; the file may change afterwards. name() is the path.
-  ///
   /// Errors: kNotFound            no such file
   ///         kInvalidArgument     a directory or another thing that is no regular file, or a
   ///                              NUL in the path
@@ -99,7 +95,6 @@ class CUGUEST_API CodeImage {
 
   /// Whether it is free of damage that could harm the process; see Note [Damaged images]. For
   /// images from places that are not trusted.
-  ///
   /// Errors: kInvalidArgument  it is certainly damaged: the text has the image's name, the
   ///                           offset and what is wrong there; or it is an object of the host
   ///                           without device code for a linker

@@ -67,13 +67,10 @@ struct CompatibilityReport {
   std::string sentence;
 };
 
-/// QueryVersions()
-///
 /// Gathers them for this process. `toolkit` is the including file's without being asked.
 ///
 /// Initialises the driver, as Driver::GetInitialized() does and with what that means for
 /// children that are forked later. Creates no context.
-///
 /// Stack:   never touched.
 /// Count:   never touched.
 /// Threads: any.
@@ -82,8 +79,6 @@ struct CompatibilityReport {
 ///          not; then one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
-/// CheckCompatibility()
-///
 /// Pure: the answer depends on `versions` alone. Its status, where CUDA cannot work:
 ///
 ///   `problem`'s code         `problem` is not OK: no driver, a stub, too old, a forked

@@ -36,8 +36,6 @@ enum class GuardMode : unsigned char {
   kAlwaysPush,
 };
 
-/// ContextGuard
-///
 /// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
 /// Count:   none; it keeps nothing alive. That is the caller's business.
 /// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
@@ -125,7 +123,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// After a call into foreign code: makes the guard's context current again if it is
   /// not, and reports who it was expected to be. The caller's entries below are
   /// repaired at the same time, by the same rules as at the end of the scope.
-  ///
   /// Stack:  as right after construction.
   /// Errors: the code with which re-entering failed; the guard is then no longer
   ///         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
@@ -137,7 +134,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// Makes `context`, which must be alive, the guard's: see Note [Moving to another context]. One
   /// that is empty, or whose scope has ended, enters it in the mode that it was constructed with,
   /// and is bound to the calling thread from then on. caller() stays what it was when it entered.
-  ///
   /// Stack:  as right after constructing a guard of `context` in place of this one.
   /// Errors: those of construction. The guard is where it was, and may be moved on; the end of the
   ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or
@@ -160,7 +156,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   }
 
   /// Ends the scope now. Does nothing the second time, nor of an empty guard.
-  ///
   /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
   ///         otherwise the driver's code that prevented it (also in the incident): it has ended all
   ///         the same. CUDA_ERROR_DEINITIALIZED is success: the process is ending.

@@ -22,8 +22,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// ContextOptions
-///
 /// Threads: a value.
 /// Source:  CUDA Driver API, cuCtxCreate; docs/guarantees.md. CUDA in Graphics has
 ///          not been measured where it is supported.

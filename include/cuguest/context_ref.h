@@ -25,8 +25,6 @@ namespace internal {
 struct Incarnation;
 }  // namespace internal
 
-/// ContextRef
-///
 /// Stack:   never touched.
 /// Threads: a value; any thread.
 /// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
@@ -39,7 +37,6 @@ class CUGUEST_API ContextRef {
 
   /// Names the present incarnation of `context`. The handle must be alive: the driver reads its
   /// memory to answer.
-  ///
   /// Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
   ///         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
   ///         or a destroyed one (best effort), or the code of a missing driver;
@@ -49,7 +46,6 @@ class CUGUEST_API ContextRef {
 
   /// Names the calling thread's current context; empty if there is none or it is
   /// destroyed.
-  ///
   /// Cost:   two driver calls, contention-free.
   [[nodiscard]] static ContextRef Current() noexcept;
 
@@ -68,7 +64,6 @@ class CUGUEST_API ContextRef {
   /// answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
   /// again, once crashed. Nothing documents it. So do not
   /// ask about contexts that others destroy without telling you.
-  ///
   /// Cost:   one driver call, contention-free.
   [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
 

@@ -31,11 +31,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// ContextScope
-///
 /// It verifies, repairs and reports as a ContextGuard does. It may be moved, as a vector moves its
 /// elements; scopes may be left in any order.
-///
 /// Stack:   +1 or +0 by Enter(), undone by Leave(); net 0 over the scope.
 /// Count:   none; it keeps nothing alive.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included. Move it on any.
@@ -53,7 +50,6 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   }
 
   /// Enters `context`, which must be alive. `where` is for incidents.
-  ///
   /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, there is nothing
   ///         to leave, and it may enter again.
   ///         CUDA_ERROR_ILLEGAL_STATE  it is inside: nothing done
@@ -80,7 +76,6 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   }
 
   /// Leaves the context.
-  ///
   /// Errors: as ContextGuard::Leave: it has left, and is inside nothing then.
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.
   CUGUEST_HIDE CUresult Leave() noexcept {

@@ -87,7 +87,6 @@ using NotDeduced = std::common_type_t<T>;
 ///
 /// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
 /// in no order that is promised. Nothing to copy is success, and no driver is called.
-///
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), and

@@ -20,8 +20,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Device
-///
 /// Stack:   never touched.
 /// Count:   never touched: no query here creates or retains a primary context.
 /// Threads: a value; any thread.
@@ -73,7 +71,6 @@ class CUGUEST_API Device {
   [[nodiscard]] absl::StatusOr<std::string> PciBusId() const;
   /// Of a MIG instance its own. Before CUDA 11.4 a driver knows the whole device's only, which
   /// all of its instances then share, and `is_mig` is false.
-  ///
   /// Needs:  cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
   /// Cost:   two driver calls and a lookup.
   /// Source: CUDA Driver API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG

@@ -31,8 +31,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// DeviceBuffer
-///
 /// Stack:   as it was.
 /// Count:   none: it keeps neither its context nor its stream alive. Declare a buffer behind the
 ///          Stream in whose order it is freed, so that it ends before that. One that ends after a
@@ -56,7 +54,6 @@ class DeviceBuffer {
  public:
   /// `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of
   /// its device's primary context, which then is context(). No elements: an empty buffer.
-  ///
   /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
@@ -70,7 +67,6 @@ class DeviceBuffer {
 
   /// Allocate(), and an Upload() of `values` into the buffer: the call returns when the copy is
   /// done.
-  ///
   /// Errors: those of Allocate() and of Upload() in copy.h. Nothing is held then.
   /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 21.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
@@ -81,7 +77,6 @@ class DeviceBuffer {
   /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use in
   /// the stream's order from here on, and freed in it. The stream must live until then, unless a
   /// Stream owns it.
-  ///
   /// Errors: as Allocate, and
   ///         kInvalidArgument     an empty ref
   ///         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
@@ -96,7 +91,6 @@ class DeviceBuffer {
   /// Takes over what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
   /// cudaMallocManaged or a pool. It is freed in the context that owns it. Of pool memory the
   /// stream is not known, so work with it must be done before it is freed here.
-  ///
   /// Errors: those of DeviceView::Borrow, and
   ///         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
   ///                           would never be freed; or pinned host or virtual memory, which
@@ -114,7 +108,6 @@ class DeviceBuffer {
 
   /// The same, freed in the order of `stream`, which must live until then, unless a Stream owns it;
   /// see Note [Memory freed in a stream that ends].
-  ///
   /// Errors: those of Adopt, and
   ///         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
   ///                           so (docs/guarantees.md)
@@ -162,7 +155,6 @@ class DeviceBuffer {
   /// cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Memory of
   /// cuMemAlloc that was adopted so, and whose Stream has ended: at once, after a wait for the
   /// stream's work. Succeeds if empty, and at the end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
   ///                              context before; the buffer is empty then, as on success.
   ///                              Or its stream captures, or is another thread's per-thread
@@ -175,7 +167,6 @@ class DeviceBuffer {
 
   /// The same, in the order of another stream than the one it would be freed in; see Note [Memory
   /// freed in a stream that ends].
-  ///
   /// Errors: also kInvalidArgument     an empty ref: it is still owned
   ///              kFailedPrecondition  with CUDA_ERROR_INVALID_CONTEXT: the stream's context was
   ///                                   destroyed or reset, and the memory's was not: it is still

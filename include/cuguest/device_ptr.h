@@ -20,8 +20,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// DevicePtr
-///
 /// It keeps nothing alive, and checks nothing.
 /// Threads: a value; any thread.
 template <typename T>

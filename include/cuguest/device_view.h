@@ -26,15 +26,12 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// DeviceView
-///
 /// It owns nothing and keeps nothing alive: the owner of the memory must keep it for as long as the
 /// view is used. Of memory that a context owns, the copies and fills of copy.h notice when that
 /// context was destroyed or reset.
 ///
 /// T may be const, which is a view that is only read. A DeviceView<T> converts to a
 /// DeviceView<const T>.
-///
 /// Stack:   never touched, but see Describe() in memory.h.
 /// Threads: a value; any thread.
 template <typename T>
@@ -50,7 +47,6 @@ class DeviceView {
   /// virtual memory, of whichever context or device. Mapped virtual memory may go over any
   /// number of mappings side by side, as expandable segments of an allocator do.
   /// No elements: an empty view, and the pointer is not looked at.
-  ///
   /// Errors: those of Describe(), and
   ///         kInvalidArgument     CUDA does not know the memory (null, plain host memory,
   ///                              freed, gone with its context); it ends before the last
@@ -93,7 +89,6 @@ class DeviceView {
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return range_.device; }
 
   /// `count` elements from element `offset` on. Calls no driver.
-  ///
   /// Errors: kOutOfRange  the view does not have them; the text has all three numbers
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView> Subview(std::size_t offset,
                                                                 std::size_t count) const {

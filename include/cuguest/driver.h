@@ -29,8 +29,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Driver
-///
 /// Stack:   no member touches it.
 /// Threads: immutable once resolved; every function here may be called from any
 ///          thread, also at the same time for the first time. None holds a lock, so all
@@ -46,7 +44,6 @@ struct CUGUEST_API Driver : DriverTable {
   ///
   /// "The process's" is this copy of cuguest's: each library that embeds cuguest has a
   /// table of its own.
-  ///
   /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words
   ///         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
   ///         kUnimplemented       kTooOld: names the entry and the driver that has it
@@ -61,7 +58,6 @@ struct CUGUEST_API Driver : DriverTable {
   /// asked for. cuInit is visible to the host: a child forked afterwards cannot
   /// use CUDA, so a library should call this when it is asked to work, not when
   /// it is loaded.
-  ///
   /// Errors: those of Get(), and
   ///         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
   ///         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
@@ -78,7 +74,6 @@ struct CUGUEST_API Driver : DriverTable {
   /// SharedContext::Create(Device, const ContextOptions&), on any thread. It must not throw, and
   /// it, `user` and the functions that it gives must outlive every use of this copy of cuguest. It
   /// may call cuguest, but that is a first use.
-  ///
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
   ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
@@ -92,7 +87,6 @@ struct CUGUEST_API Driver : DriverTable {
   /// Fills `driver` from the library at `path` (a soname or a file), leaving the
   /// process's own table alone. For tests and for tools that look at several
   /// drivers. The library is never unloaded.
-  ///
   /// Errors: those of Get(); `driver` is then unchanged.
   static absl::Status Load(const char* path, Driver* driver);
 
@@ -119,7 +113,6 @@ struct CUGUEST_API Driver : DriverTable {
   ///
   /// Drivers before CUDA 11.3 cannot be asked for a version: there, only functions of the
   /// table are found.
-  ///
   /// Errors: kUnimplemented    kEntryMissing: this driver has no such function
   ///         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is
   ///                           empty

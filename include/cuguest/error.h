@@ -21,8 +21,6 @@ CUGUEST_BEGIN_NAMESPACE
 [[nodiscard]] CUGUEST_API const char* ErrorName(CUresult code) noexcept;
 [[nodiscard]] CUGUEST_API const char* ErrorText(CUresult code) noexcept;
 
-/// IsSticky()
-///
 /// True for the errors after which every context of the process on that device
 /// is lost: allocation, context creation and cuDevicePrimaryCtxRetain all return
 /// them from then on, while the stack can still be pushed, popped and restored.

@@ -18,8 +18,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// ExactGuard
-///
 /// Stack:   +1 on construction, undone on destruction; net 0 over the scope.
 /// Count, threads: as ContextGuard (context_guard.h), Note [Scopes end in any order] included.
 /// Errors:  as ContextGuard. CUDA_ERROR_NOT_SUPPORTED if the stack is deeper than kMaxDepth or

@@ -57,8 +57,6 @@ CUGUEST_HIDE inline const ParamBuffer& PackForNode(const ParamBuffer& params) no
 
 }  // namespace internal
 
-/// ExecutableGraph
-///
 /// Stack:   left as it is.
 /// Count:   none: it keeps no context alive, and not what its nodes work on. The owners of memory
 ///          and of code keep them until it runs no more.
@@ -90,7 +88,6 @@ class CUGUEST_API ExecutableGraph {
 
   /// Runs the graph in the order of `stream`, of whichever context, behind its own earlier
   /// launches. Success means submitted, as of Launch() of a kernel.
-  ///
   /// Errors: kFailedPrecondition  the stream's context was destroyed or reset; the stream captures,
   ///                              or is stream 0 while a blocking stream of its context captures:
   ///                              no capture is invalidated
@@ -125,7 +122,6 @@ class CUGUEST_API ExecutableGraph {
   /// is not waited for. Where one of its contexts is over, it is let go without a driver call: that
   /// leaks host memory of the driver's. Succeeds if empty, and at the end of the process.
   /// Invalidates no capture.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it was let go; then, as on
   ///                              success, this object is empty
   ///         the driver's code    it is still owned
@@ -151,8 +147,6 @@ class CUGUEST_API ExecutableGraph {
   std::vector<ContextRef> contexts_;  // the graph's own first
 };
 
-/// Graph
-///
 /// Stack:   left as it is.
 /// Count:   none, and threads: as ExecutableGraph.
 /// Errors:  those of Driver::Get(), and of every operation
@@ -164,7 +158,6 @@ class CUGUEST_API ExecutableGraph {
 class CUGUEST_API Graph {
  public:
   /// An empty graph, for kernels that run in `context`. Invalidates no capture.
-  ///
   /// Errors: kInvalidArgument     an empty ContextRef
   ///         kUnimplemented       a driver below CUDA 10.0
   /// Cost:   two driver calls.
@@ -172,7 +165,6 @@ class CUGUEST_API Graph {
   [[nodiscard]] static absl::StatusOr<Graph> Create(const ContextRef& context);
 
   /// Takes over a graph that somebody made, with work of `context`.
-  ///
   /// Errors: kInvalidArgument  null, or an empty ContextRef. It keeps its owner, whatever is wrong.
   /// Cost:   one driver call.
   [[nodiscard]] static absl::StatusOr<Graph> Adopt(CUgraph graph, const ContextRef& context);
@@ -197,7 +189,6 @@ class CUGUEST_API Graph {
   }
 
   /// Says that nodes are of `context`, too: see Note [The contexts of a graph].
-  ///
   /// Errors: kInvalidArgument  an empty ContextRef
   /// Cost:   one driver call.
   absl::Status AddContext(const ContextRef& context);
@@ -209,7 +200,6 @@ class CUGUEST_API Graph {
   ///
   /// A function that was borrowed as a CUfunction runs in the context of its module, and so not in
   /// the green context that context() may be: capture a Launch() there.
-  ///
   /// Errors: those of Kernel's functions and of Launch(), and
   ///         kInvalidArgument  `after` has a node twice, or one of another graph
   ///         kUnimplemented    a driver below CUDA 12.0: capture a Launch() instead
@@ -227,7 +217,6 @@ class CUGUEST_API Graph {
 
   /// Ready to run. The graph may be changed or destroyed afterwards: what was made of it stays.
   /// `flags` of cuGraphInstantiate. Invalidates no capture.
-  ///
   /// Errors: kInvalidArgument  other flags; memory that a captured node works on was freed
   ///         kUnimplemented    a driver below CUDA 11.4; or, by the CUDA documentation, which does
   ///                           not name the code: the graph allocates memory, and an
@@ -238,7 +227,6 @@ class CUGUEST_API Graph {
   [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
 
   /// Destroys it now, and says what the destructor cannot; as ExecutableGraph::Release().
-  ///
   /// Cost:   one driver call, and one for each context of the graph.
   absl::Status Release();
 

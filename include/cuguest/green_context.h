@@ -28,8 +28,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// GreenContext
-///
 /// Stack:   never touched by anything here, whatever is current: not by Create, and not when a
 ///          green context that is an entry of some stack is destroyed. Such an entry stays, dead,
 ///          and can be popped.
@@ -47,13 +45,11 @@ class CUGUEST_API GreenContext {
   /// One of at least `least` SMs of `device`; sm_count() says how many it has, see Note [The driver
   /// rounds]. Two that are made so may have the same SMs: for disjoint ones, make
   /// them of the parts of one SmSplit.
-  ///
   /// Errors: those of SmSplit::Of() and of Create(partition).
   /// Cost:   three driver calls more than Create(partition).
   [[nodiscard]] static absl::StatusOr<GreenContext> Create(Device device, SmCount least);
 
   /// One of a partition of an SmSplit.
-  ///
   /// Errors: those of Driver::GetInitialized(), and
   ///         kInvalidArgument    a partition of no SMs
   ///         kResourceExhausted  out of memory
@@ -101,7 +97,6 @@ class CUGUEST_API GreenContext {
   /// Guards, PerContext and ContextRef then treat it as any destroyed context; as with any, asking
   /// about it is as exact as ContextRef::IsAlive. From CUDA 13.1 on the driver also invalidates the
   /// captures of its streams (CUDA documentation; not measured).
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, somebody else destroyed it;
   ///                              then, as on success, this object is empty
   ///         the driver's code    it is still owned

@@ -24,15 +24,12 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// HostScope
-///
 /// It leaves the guards and scopes of this copy of cuguest that are open on the calling thread
 /// (those of ContextScope, DeviceGuard, CalleeScope and cuguest_push() too), the innermost
 /// first, and enters them again in the opposite order: the host finds the stack with which it
 /// called the library, however many guards are in between. It stops where somebody else's entry
 /// lies above what a guard left on the stack: that is the caller's, who called the library from
 /// inside it (a callback that was called without a HostScope, say).
-///
 /// Stack:   leaves each guard's scope on construction (verifying and repairing, as at
 ///          its end) and enters it again on destruction. What the host does to its
 ///          own stack meanwhile is the host's right: the guards take what they find on
@@ -78,7 +75,6 @@ class [[nodiscard]] CUGUEST_API HostScope {
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
 
   /// Ends the scope now: the guards come back. Does nothing the second time.
-  ///
   /// Errors: CUDA_ERROR_NOT_READY, as ContextGuard::Leave. Of a guard that did not come back, its
   ///         result() says why.
   CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }

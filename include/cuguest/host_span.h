@@ -63,8 +63,6 @@ using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
 
 }  // namespace internal
 
-/// RefersToElements
-///
 /// Whether a container only refers to its elements, which do not end with it. That cannot be seen
 /// from outside, so what is not known counts as owning: specialise it for a view of one's own, or
 /// name a HostSpan of the view.
@@ -98,8 +96,6 @@ using IfEndsTooEarly =
 
 }  // namespace internal
 
-/// HostSpan
-///
 /// It owns nothing. The memory may be pageable or pinned.
 /// Threads: a value; any thread.
 template <typename T>

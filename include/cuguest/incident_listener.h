@@ -23,12 +23,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// CUDA if it leaves the stack as it found it, and guards of its own; it must not throw.
 using IncidentCallback = void (*)(const Incident& incident, void* user);
 
-/// IncidentListener
-///
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
 /// their registration. A listener that is registered while an incident is reported may or may not
 /// be called for it.
-///
 /// Threads: construct and destroy it on any. The destructor waits for calls of this listener
 ///          that are in progress on other threads: afterwards neither callback nor user is used
 ///          again. From inside its own callback it does not wait for that call, and may be

@@ -24,10 +24,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// JitOptions
-///
 /// What is not set is the driver's choice.
-///
 /// Errors: of whatever is given the options:
 ///           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
 ///                             optimization_level above 4; threads_per_block and target
@@ -62,8 +59,6 @@ struct JitOptions {
   bool override_directives = false;  ///< max_registers and the like win over PTX directives
 };
 
-/// JitReport
-///
 /// What the driver said while it compiled or linked. Empty and zero where it did neither: with
 /// machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
 struct JitReport {

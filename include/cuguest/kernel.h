@@ -44,10 +44,7 @@ struct KernelAttributes {
   int binary_version;
 };
 
-/// Kernel
-///
 /// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
-///
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
 /// Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
@@ -85,7 +82,6 @@ class CUGUEST_API Kernel {
   CUGUEST_HIDE Kernel() noexcept = default;  // empty
 
   /// A kernel of somebody else's code library, which must stay loaded. Good in every context.
-  ///
   /// Errors: kInvalidArgument  null
   ///         kUnimplemented    a driver below CUDA 12.0
   /// Cost:   one driver call; and 2 KiB of host memory, 2 KiB more for each context that it
@@ -95,7 +91,6 @@ class CUGUEST_API Kernel {
   /// A function of somebody else's module, which must stay loaded. Good in `context` only,
   /// which is the one that the module was loaded in; and, if that is a primary context, in its
   /// green contexts.
-  ///
   /// Errors: kInvalidArgument     null
   ///         kFailedPrecondition  no context, or it was destroyed or reset
   /// Cost:   as above, and one driver call. The first use in another context adds about eight,
@@ -115,17 +110,14 @@ class CUGUEST_API Kernel {
   /// The caller vouches that the incarnation that `context` names is alive (a guard or the stream's
   /// owner has just checked it, for example): in a context that the kernel was found in, the driver
   /// is not asked again.
-  ///
   /// Cost: none, no lock: about 20 ns beside an H100 (docs/cost.md).
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
   /// The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().
-  ///
   /// Cost: one, contention-free.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(CUcontext context) const;
 
   /// Has its machine code on the device, so that the first launch finds it there.
-  ///
   /// Cost:  six.
   /// Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): a driver that has not
   ///        loaded the kernel with that cannot be told to before a launch.
@@ -133,7 +125,6 @@ class CUGUEST_API Kernel {
 
   /// Whether a launch has nothing to load any more: false if nobody has asked this kernel for
   /// its function there, since asking is what would load it.
-  ///
   /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncIsLoaded)
   /// Cost:   two, contention-free.
   [[nodiscard]] absl::StatusOr<bool> IsLoaded(const ContextRef& context) const;
@@ -145,7 +136,6 @@ class CUGUEST_API Kernel {
   /// than the 48 KiB that every device allows must be asked for. The limit is the driver's, of the
   /// function, for everybody: less than is allowed already changes nothing, and where others lower
   /// it (cuFuncSetAttribute), the next launch that needs what was allowed here raises it again.
-  ///
   /// Errors: kInvalidArgument  more than the device has, less what the kernel has as static
   ///                           memory. The text has all three numbers.
   ///         kUnimplemented    a driver below CUDA 9.0
@@ -153,7 +143,6 @@ class CUGUEST_API Kernel {
   absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
 
   /// In their order.
-  ///
   /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
   /// Cost:   five, and one for each parameter; of a borrowed kernel one more, which fails: no image
   ///         says how many it has.

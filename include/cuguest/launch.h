@@ -31,8 +31,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// LaunchShape
-///
 /// How many threads a launch has, in what blocks, and what else it asks for.
 ///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
@@ -70,7 +68,6 @@ struct LaunchShape {
   /// A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
   /// elements; the last block may have more, so the kernel must check bounds. See also
   /// LaunchForElements().
-  ///
   /// Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
   ///         kOutOfRange       more than 2,147,483,647 blocks
   [[nodiscard]] CUGUEST_API static absl::StatusOr<LaunchShape> ForElements(std::size_t count,
@@ -101,15 +98,12 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 
 }  // namespace internal
 
-/// Launch()
-///
 /// The parameters are copied before it returns. Success means submitted: what the kernel does
 /// wrong, an illegal address say, comes out of a later call.
 ///
 /// In a capture the launch becomes a node of the graph. A launch that is refused here does not
 /// invalidate the capture, where the driver invalidates it for a bad shape; see
 /// Note [What is checked of a shape].
-///
 /// Stack:   as it was.
 /// Count:   none. The owners of the stream and of the code (the Module, a Kernel of it, or the
 ///          owner of borrowed code) keep them until the kernel has run, and what was captured until
@@ -170,8 +164,6 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
 
-/// LaunchForElements()
-///
 /// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
 /// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
 /// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
@@ -181,7 +173,6 @@ CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 ///   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
 ///
 /// No elements: success; nothing is launched or checked, and the driver is not called.
-///
 /// Errors: those of Launch(), and
 ///         kOutOfRange       more elements than 2,147,483,647 blocks have threads
 ///         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or

@@ -33,8 +33,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Linker
-///
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; const functions of one object too. Complete()
@@ -56,7 +54,6 @@ class CUGUEST_API Linker {
   CUGUEST_HIDE void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
 
   /// The same with what is in a file.
-  ///
   /// Errors: those of CodeImage::FromFile; nothing was added then.
   absl::Status AddFile(const std::string& path);
 
@@ -66,7 +63,6 @@ class CUGUEST_API Linker {
   ///
   /// `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
   /// has in its cache, compiled before, there is nothing to report.
-  ///
   /// Errors: those of Driver::Get() and ContextGuard, and with what the linker said
   ///         kInvalidArgument     nothing was added; an option has an impossible value; an
   ///                              input, which is named, is malformed, or a cubin that is linked

@@ -27,8 +27,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// MemoryDescription
-///
 /// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
 struct CUGUEST_API MemoryDescription {
   enum class Kind : unsigned char {
@@ -83,12 +81,9 @@ struct CUGUEST_API MemoryDescription {
 /// "device memory", "pinned host memory", ...
 [[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
-/// Describe()
-///
 /// Of any address at all: null, freed, plain host memory and numbers that are no address
 /// are kUnregistered. So is an address that is reserved and not mapped. The driver looks the
 /// address up and does not read from it.
-///
 /// Stack:   net 0: host memory is asked about in its own context, if none is current, because
 ///          only a context has an address for it. Nothing else touches it, and no context is
 ///          needed or created.
@@ -108,8 +103,6 @@ struct CUGUEST_API MemoryDescription {
   return Describe(CUdeviceptr{0});
 }
 
-/// ArrayDescription
-///
 /// Memory behind an array has no address: its elements are read and written by copies, and
 /// through texture and surface objects. Nobody tells which context an array is of, nor how
 /// much its device has set aside for it.
@@ -133,7 +126,6 @@ struct CUGUEST_API ArrayDescription {
 
 /// The handle must be alive: of an array that was destroyed, or went with its context, the driver
 /// reads freed memory. Levels of a mipmapped array are arrays too.
-///
 /// Stack:   never touched; no context is needed.
 /// Threads: any; not from a stream callback. Invalidates no capture.
 /// Errors:  those of Driver::Get(), and

@@ -43,8 +43,6 @@ class LoadedCode;
 struct ModuleAccess;
 }  // namespace internal
 
-/// Module
-///
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
 /// Threads: all members but moves, Release() and the destructor, from any threads at the same
@@ -60,7 +58,6 @@ class CUGUEST_API Module {
   enum class LoadingMode { kEager, kLazy };
 
   /// Loads `image`, for every context; no context need exist, and none is made.
-  ///
   /// Errors: those of Driver::GetInitialized(), and
   ///         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
   ///                           does not take it or the options; of PTX the status has the
@@ -75,7 +72,6 @@ class CUGUEST_API Module {
 
   /// The same, and has it loaded in `context` now, so that whatever the driver says of the
   /// code it says here.
-  ///
   /// Errors: those of Load(), and
   ///         kFailedPrecondition  the context was destroyed or reset, or the code has nothing for
   ///                              its device
@@ -89,7 +85,6 @@ class CUGUEST_API Module {
 
   /// Both for an image that is embedded in the program, as CodeImage::Borrow(bytes, name) makes
   /// it: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
-  ///
   /// Errors: those of CodeImage::Borrow() first
   [[nodiscard]] static absl::StatusOr<Module> Load(HostSpan<const unsigned char> bytes,
                                                    std::string_view name,
@@ -132,7 +127,6 @@ class CUGUEST_API Module {
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
   /// Sorted; mangled those of C++.
-  ///
   /// Errors: kUnimplemented  not CodeImage::names_all_kernels(), and the driver is below CUDA
   ///                         12.4 (cuLibraryEnumerateKernels)
   /// Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
@@ -142,7 +136,6 @@ class CUGUEST_API Module {
   /// array of them, or one. It lives as long as the code is loaded there, and after a reset it
   /// is another one. Constants may be written between launches. In a green context it is the
   /// primary context's, which the view names and which it lives as long as.
-  ///
   /// Errors: kNotFound         no such variable, or a kernel of that name
   ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
   ///                           T: the text has both numbers
@@ -157,7 +150,6 @@ class CUGUEST_API Module {
   }
 
   /// Has the machine code of every kernel on the context's device, as Kernel::Preload().
-  ///
   /// Errors: those of KernelNames() and of Kernel::Preload()
   absl::Status Preload(const ContextRef& context) const;
 
@@ -167,7 +159,6 @@ class CUGUEST_API Module {
 
   /// Unloads the code from every context now, and reports what the destructor cannot. What
   /// runs of it on a device must have ended, and no graph may run it later.
-  ///
   /// Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
   ///                              child. The Module is as it was.
   ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
@@ -188,7 +179,6 @@ class CUGUEST_API Module {
 /// When the driver loads kernels: with the code they are of, or at the first use of each.
 
 /// As CUDA_MODULE_LOADING was when the driver was initialised.
-///
 /// Errors: those of Driver::Get(), and
 ///         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
 ///         kFailedPrecondition  before cuInit

@@ -22,8 +22,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// NoContextGuard
-///
 /// Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
 ///          is popped and reported as kLeakedPush.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included.
@@ -54,7 +52,6 @@ class [[nodiscard]] CUGUEST_API NoContextGuard {
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
 
   /// Ends the scope now. Does nothing the second time.
-  ///
   /// Errors: as ContextGuard::Leave.
   CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 

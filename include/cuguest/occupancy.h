@@ -26,7 +26,6 @@ CUGUEST_BEGIN_NAMESPACE
 /// The functions below
 ///
 /// `block` is a number of threads.
-///
 /// Stack:   as it was.
 /// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
 /// Errors:  those of Driver::Get() and of Kernel's functions, and
@@ -52,7 +51,6 @@ struct SuggestedShape {
 
 /// For blocks with `shared_bytes` of dynamic shared memory, of at most `max_block` threads;
 /// 0: as many as the kernel allows.
-///
 /// Errors: kResourceExhausted  not one block fits, with that much shared memory
 [[nodiscard]] CUGUEST_API absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel,
                                                                       const ContextRef& context,
@@ -60,7 +58,6 @@ struct SuggestedShape {
                                                                       unsigned max_block = 0);
 
 /// Clusters of that shape on the device; 0 if not even one fits.
-///
 /// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it
 ///         kUnimplemented    a driver below CUDA 11.7, or a device without clusters
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel,
@@ -70,7 +67,6 @@ struct SuggestedShape {
 /// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have:
 /// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
 /// count what it reserves for itself in each block, so a little less may be what fits.
-///
 /// Errors: kInvalidArgument  less than one block; or so many do not fit without any
 ///         kUnimplemented    a driver below CUDA 10.2
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::size_t> AvailableDynamicShared(

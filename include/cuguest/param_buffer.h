@@ -37,8 +37,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// PackedParams
-///
 /// Threads: a value; one object needs outside locking.
 /// Cost:    a copy of the bytes; no allocation.
 template <typename... Ts>
@@ -79,8 +77,6 @@ class PackedParams {
 template <typename... Ts>
 PackedParams(const Ts&...) -> PackedParams<Ts...>;
 
-/// ParamBuffer
-///
 /// Threads: a value; one object needs outside locking.
 /// Cost:    allocates as a vector does; no driver call.
 class CUGUEST_API ParamBuffer {
@@ -95,7 +91,6 @@ class CUGUEST_API ParamBuffer {
   CUGUEST_HIDE ParamBuffer() = default;
 
   /// The next parameter.
-  ///
   /// Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
   template <typename T>
   CUGUEST_HIDE absl::Status Add(const T& value) {
@@ -105,7 +100,6 @@ class CUGUEST_API ParamBuffer {
 
   /// The same of a type that only its size and its alignment in device code are known of,
   /// both in bytes. They may be some of this buffer's own.
-  ///
   /// Errors: as Add, and
   ///         kInvalidArgument  an alignment that is no power of two, or a size that is no
   ///                           multiple of it; no bytes; null

@@ -26,8 +26,6 @@ class DeviceBuffer;
 template <typename T>
 class DeviceView;
 
-/// ParamTraits
-///
 /// `kAlignment` in device code of a parameter of type T. Specialise it for a struct that is
 /// declared with less on the host, and has the same size and padding:
 ///
@@ -146,8 +144,6 @@ struct ParamLayoutView {
 
 }  // namespace internal
 
-/// ParamLayout
-///
 /// A type that cannot be a parameter does not compile, and says why.
 template <typename... Ts>
 struct ParamLayout {

@@ -22,12 +22,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// PeerAccess
-///
 /// Counted: the objects of one pair in this copy of cuguest share one access, which lasts until the
 /// last of them ends, in any order. Users of other copies, and the host, are not known: see Note
 /// [What the driver does not tell].
-///
 /// Stack:   as it was. Count: none; it keeps neither context alive.
 /// Threads: distinct objects from any threads, which take turns at having the driver switch; one
 ///          object needs outside locking. In a callback of the driver's, for a tool, that comes out
@@ -48,7 +45,6 @@ class CUGUEST_API PeerAccess {
 
   /// From `device` to the memory of `peer`. Of one device to itself there is no link: all
   /// false.
-  ///
   /// Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
   /// Cost:   four driver calls; no context.
   /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
@@ -56,7 +52,6 @@ class CUGUEST_API PeerAccess {
 
   /// Lets `context` use the memory of `peer`; not the other way round. Where that is enabled
   /// already, the driver says so by a call that fails (704), and nothing else can tell.
-  ///
   /// Errors: those of Driver::Get(), and
   ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
@@ -93,7 +88,6 @@ class CUGUEST_API PeerAccess {
   /// Ends the object now: disables the access, unless another object has it or somebody else had
   /// enabled it. Success too if one of the contexts was destroyed, and the access with it, or if
   /// somebody else has disabled it.
-  ///
   /// Errors: the driver's code; it is still enabled, and Release() may be tried again.
   /// Cost:   as Enable().
   absl::Status Release();

@@ -34,8 +34,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// PerContext
-///
 /// Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
 ///          ForgetDestroyed() afterwards. Primary contexts need neither.
@@ -104,13 +102,11 @@ class PerContext {
   /// running, and no pin should be held: a value that is still pinned is leaked, with its memory.
   /// Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
   /// see Note [No driver calls after main].
-  ///
   /// Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
   CUGUEST_HIDE ~PerContext() = default;
 
   /// The value of `context`; empty if there is none, or it is only being made. The caller vouches
   /// that the incarnation that `context` names is alive: a guard has just checked it, for example.
-  ///
   /// Cost: no driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
     return Pin(table_.Find(context));
@@ -118,7 +114,6 @@ class PerContext {
 
   /// The same of the handle's present incarnation; also empty if the context was destroyed or
   /// reset.
-  ///
   /// Cost: one driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(CUcontext context) noexcept {
     return Find(ContextRef::Borrow(context));
@@ -129,7 +124,6 @@ class PerContext {
   /// are that guard's). Threads that ask for one context at the same time wait for the
   /// one that makes its value. If that fails, its caller gets the status, and each of the
   /// others tries for itself. Where `make` throws, it is as if it had failed.
-  ///
   /// Errors: those of `make`, and where a value would have to be made
   ///           those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
   ///           kFailedPrecondition       called from a `make` of this cache for the same
@@ -154,7 +148,6 @@ class PerContext {
 
   /// The same for the handle's present incarnation. `context` must be alive; see
   /// ContextRef::Borrow().
-  ///
   /// Errors: also those of ToStatus(ref).
   /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
@@ -169,7 +162,6 @@ class PerContext {
   /// it returns, no other thread is ending a value of the context, unless that one waits for this
   /// thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
   /// the pin is released, or ForgetDestroyed() when the context is destroyed.
-  ///
   /// Cost: three driver calls for each value that ends, five if the context is not current, and
   ///       those of ~T(); waits for other threads' ~T() of values of the context.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
@@ -185,7 +177,6 @@ class PerContext {
   /// Forget() of every context that there is a value of, dead ones of ForgetDestroyed() excepted;
   /// returns how many values there were to drop. The caller vouches that each of these contexts
   /// goes on, or is a primary context.
-  ///
   /// Cost: as Forget() of each.
   CUGUEST_HIDE std::size_t ForgetAll() { return table_.ForgetAll(); }
 
@@ -193,7 +184,6 @@ class PerContext {
   /// primary context that was reset, or of the context that is current; see
   /// Note [Which contexts are asked about]. Where the driver cannot be asked (a stream callback, a
   /// forked child) no context is treated as dead.
-  ///
   /// Cost: one driver call for each value, and one more for that of the current context.
   CUGUEST_HIDE std::size_t DropDead() { return table_.DropDead(); }
 

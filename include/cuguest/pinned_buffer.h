@@ -27,13 +27,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// PinnedBuffer
-///
 /// The memory goes with its context: when that is destroyed or reset, or its last reference is
 /// released, the pages are no longer the buffer's, portable or not, and must not be read or
 /// written. A buffer whose context was destroyed or reset calls no driver any more. This is as
 /// exact as ContextRef::IsAlive.
-///
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
@@ -53,7 +50,6 @@ class PinnedBuffer {
   /// `count` elements, not initialised. `flags`: any of CU_MEMHOSTALLOC_PORTABLE,
   /// CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTALLOC_WRITECOMBINED. No elements: an empty buffer.
   /// Invalidates no capture, in any mode, on any thread.
-  ///
   /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds; other flags
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
@@ -102,7 +98,6 @@ class PinnedBuffer {
 
   /// Frees it now. Work of a device with the memory must be done. Succeeds if empty, and at the
   /// end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the buffer is empty then, as on success
   ///         the driver's code    it is still owned, and Release() may be tried again

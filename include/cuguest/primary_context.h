@@ -23,8 +23,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// PrimaryContext
-///
 /// Stack:   never touched.
 /// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
 /// Threads: distinct objects from any threads; one object needs outside locking.
@@ -38,7 +36,6 @@ class CUGUEST_API PrimaryContext {
   };
 
   /// Takes one reference, creating the context if there is none.
-  ///
   /// Errors: those of Driver::GetInitialized(), and
   ///         kNotFound           no such device
   ///         kResourceExhausted  creating the context ran out of memory
@@ -54,7 +51,6 @@ class CUGUEST_API PrimaryContext {
   /// The driver has no such call, so this asks and then retains: if the last holder lets go exactly
   /// in between, the context is created after all. A caller that must exclude that needs a
   /// reference of its own.
-  ///
   /// Errors: those of Retain, and kFailedPrecondition if the context is inactive.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
 
@@ -85,14 +81,12 @@ class CUGUEST_API PrimaryContext {
   /// (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.
   /// Everything in the context is gone, also if it is active again. Release() and Retain() anew.
   /// False if empty.
-  ///
   /// Cost:   one driver call, contention-free. Exact.
   /// Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.
   [[nodiscard]] bool WasReset() const noexcept;
 
   /// Releases the reference now and reports what the destructor cannot. A reset takes no references
   /// away: after one, this releases ours and nobody else's.
-  ///
   /// Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
   ///                              that they did not hold
   ///         kPermissionDenied    in a stream callback

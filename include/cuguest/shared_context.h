@@ -38,8 +38,6 @@ struct Slot;
 struct Reference;
 }  // namespace internal
 
-/// SharedContext
-///
 /// Stack:   never touched by anything here, whatever is current: not by Create, and not when the
 ///          last holder destroys a context that is an entry of some stack. Such an entry stays,
 ///          dead, and can be popped.
@@ -60,7 +58,6 @@ class CUGUEST_API SharedContext {
  public:
   /// Makes a context, as cuCtxCreate does, that is floating: current on no thread.
   /// `flags` are CU_CTX_SCHED_* and the others of cuCtxCreate.
-  ///
   /// Errors: those of Driver::GetInitialized(), and
   ///         kInvalidArgument    unknown flags
   ///         kNotFound           no such device
@@ -71,7 +68,6 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
 
   /// The same with an execution affinity or for CUDA in Graphics; with neither, exactly the same.
-  ///
   /// Errors: those above, and
   ///         kInvalidArgument  an affinity of 0 SMs, CIG data that is null, or both at once
   ///         kUnimplemented    the driver is older than the option: the text names the one that has
@@ -94,7 +90,6 @@ class CUGUEST_API SharedContext {
   /// as well as ContextRef::IsAlive can. Any other value that is no context crashes in the
   /// driver. The context is never entered: if it was made by Create, its last holder may be
   /// destroying it at this moment, and the call then fails and leaves it alone.
-  ///
   /// Errors: those of Driver::Get(), and
   ///         kInvalidArgument     nullptr, or what cannot be a context
   ///         kFailedPrecondition  it is destroyed or was reset; or its last holder is
@@ -147,7 +142,6 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] std::uint64_t use_count() const noexcept;
 
   /// Releases the reference and reports what the destructor cannot.
-  ///
   /// Errors: kFailedPrecondition  attached to nothing (a second Detach); or, with
   ///                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context was destroyed or
   ///                              reset while it was attached: by its owner, or by a reset of the
@@ -166,7 +160,6 @@ class CUGUEST_API SharedContext {
 
   /// Whether every copy of cuguest in the process shares one count, as far as they are
   /// loaded now. For an author who wants to know at start-up.
-  ///
   /// Errors: kFailedPrecondition  names the objects whose copies count apart from this one,
   ///                              their layouts and the registries that they use. What is
   ///                              attached both here and there is then counted twice, and a

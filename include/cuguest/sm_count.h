@@ -22,10 +22,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Write `SmCount{16}`; an int does not convert.
 enum class SmCount : unsigned {};
 
-/// SmCountOf()
-///
 /// All SMs of `device`.
-///
 /// Stack:   never touched.
 /// Count:   never touched.
 /// Threads: any.
@@ -37,7 +34,6 @@ enum class SmCount : unsigned {};
 /// The SMs that work in `context` is given. It may be given more: the CUDA documentation names MPS
 /// with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, and dynamic parallelism on compute capability 9.x
 /// (CUDA Driver API, "Green Contexts").
-///
 /// Stack:   left as it was.
 /// Count:   none.
 /// Threads: any.

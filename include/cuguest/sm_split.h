@@ -22,13 +22,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// SmSplit
-///
 /// A device's SMs, split into parts of one size and a rest.
 struct SmSplit {
   /// Owns nothing: partitions only name SMs. Partitions of one SmSplit have no SM in common; those
   /// of two may have the same ones. Any number of green contexts can be made of one.
-  ///
   /// Threads: a value.
   class Part {
    public:
@@ -63,7 +60,6 @@ struct SmSplit {
   /// Splits the SMs of `device` into `count` parts of at least `least` SMs each, and a rest.
   /// `flags` are CU_DEV_SM_RESOURCE_SPLIT_*: with CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
   /// the parts of an H100 are multiples of 2, whose kernels may not get large clusters.
-  ///
   /// Stack:   never touched.
   /// Count:   never touched: no context is created.
   /// Threads: any. Not from a stream callback: kPermissionDenied.

@@ -39,11 +39,8 @@ namespace internal {
 CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object);
 }  // namespace internal
 
-/// ToStatus()
-///
 /// `doing` is a verb phrase ("push a context"), `object` what it was done to
 /// ("device 1", "context 0x5581"); either may be empty.
-///
 /// Threads: any.
 /// Cost:    one comparison on success, nothing allocated; text is built on failure only.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(CUresult code, std::string_view doing,
@@ -61,8 +58,6 @@ template <typename T>
   return internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice());
 }
 
-/// CodeOf()
-///
 /// The driver's code that `status` was made from, or the one for the runtime's code
 /// (runtime/error.h) that it was made from; nothing for a status that was made from
 /// neither. CUDA_SUCCESS for an OK status.
@@ -97,13 +92,10 @@ template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 
-/// CUGUEST_RETURN_IF_ERROR()
-///
 /// Returns the status of its argument from the function that it is in, unless it is OK: a status,
 /// anything that has a status(), such as a StatusOr or an AcquiredGuard, or that ToStatus() takes.
 /// What cannot be copied has to be a variable: a guard that is made in the argument would end
 /// before the next line, and does not compile.
-///
 /// Cost:    the argument is evaluated once; one comparison if it is OK.
 #define CUGUEST_RETURN_IF_ERROR(...)                                              \
   do {                                                                            \
@@ -119,7 +111,6 @@ CUGUEST_END_NAMESPACE
 /// ToStatus() takes; if that is not OK, its status is returned from the function. Several
 /// statements, so an `if` needs braces around it. A declaration with a comma outside of parentheses
 /// needs an alias.
-///
 /// Cost:    the expression is evaluated once; the value is moved out of a StatusOr, an object
 ///          copied.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \

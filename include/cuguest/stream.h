@@ -49,8 +49,6 @@ CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexce
 }
 }  // namespace internal
 
-/// StreamRef
-///
 /// Stack:   left as it is by every function; see Note [Which calls need a context].
 /// Count:   none: it keeps neither the stream nor the context alive.
 /// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
@@ -72,7 +70,6 @@ class CUGUEST_API StreamRef {
   /// it does in <cuda.h>'s calls in the same file: CU_STREAM_PER_THREAD where
   /// CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy stream. `zero` says
   /// which; leave it to its default.
-  ///
   /// Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
   ///         kInvalidArgument when it is used.
   /// Cost:   two driver calls, contention-free.
@@ -104,7 +101,6 @@ class CUGUEST_API StreamRef {
   [[nodiscard]] CaptureState capture_state() const noexcept;
 
   /// Blocks until everything submitted so far is done.
-  ///
   /// Errors: kDataLoss  work in the stream ended in a sticky error
   /// Cost:   five driver calls, four of them contention-free.
   absl::Status Synchronize() const;
@@ -119,7 +115,6 @@ class CUGUEST_API StreamRef {
   /// In a capture, waiting for an event of the same capture is a dependency; a stream that
   /// does not capture joins the capture that the event was recorded in, and must be joined to
   /// it again before it ends.
-  ///
   /// Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
   ///                           capture it was recorded in is over
   /// Cost:   three driver calls; four if the event is of another context.
@@ -143,10 +138,7 @@ class CUGUEST_API StreamRef {
   ContextRef context_;
 };
 
-/// Stream
-///
 /// Owns a stream.
-///
 /// Stack:   left as it is.
 /// Count:   none: it does not keep its context alive; see Note [After the context].
 /// Threads: distinct objects from any threads; one object needs outside locking. Not in a
@@ -159,7 +151,6 @@ class CUGUEST_API Stream {
   /// waits for stream 0 and makes it wait, and so disturbs the host; in a green context every
   /// stream is non-blocking. A lower `priority` goes first; what is outside of the device's range
   /// is clamped to it. Invalidates no capture.
-  ///
   /// Errors: those of ContextGuard, and
   ///         kInvalidArgument  other flags
   ///         kDataLoss         an earlier sticky error
@@ -171,7 +162,6 @@ class CUGUEST_API Stream {
                                                      int priority = 0);
 
   /// Takes over a stream that somebody made in `context`. Asks the driver nothing.
-  ///
   /// Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
   ///                           or an empty ContextRef. It keeps its owner.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
@@ -196,7 +186,6 @@ class CUGUEST_API Stream {
 
   /// Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
   /// the end of the process.
-  ///
   /// Errors: kFailedPrecondition  it captures: end the capture first. It is still owned.
   ///                              Or, with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
   ///                              context before; then, as on success, this object is empty.
@@ -215,12 +204,9 @@ class CUGUEST_API Stream {
   StreamRef ref_;
 };
 
-/// Event
-///
 /// Owns an event. Record it through this object alone: it remembers whether that was in a
 /// capture, and in which, because the driver tells it only by ending the capture. What others
 /// record in get() is not known here; the driver's own rules then apply.
-///
 /// Stack:   left as it is.
 /// Count:   none: it does not keep its context alive; see Note [After the context]. An event
 ///          made in a green context is let go when that one is destroyed, though the driver
@@ -238,7 +224,6 @@ class CUGUEST_API Event {
   /// A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
   /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
   /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
-  ///
   /// Errors: those of ContextGuard, and
   ///         kInvalidArgument  other flags, CU_EVENT_INTERPROCESS too
   ///         Nothing is held then.
@@ -267,7 +252,6 @@ class CUGUEST_API Event {
   /// happened. The stream must be of the event's context. (A primary context and the green
   /// ones made from it count as one.) In a capturing stream this marks a place in the capture
   /// instead, good for WaitFor and nothing else until it is recorded outside again.
-  ///
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
   ///         kFailedPrecondition  the stream's capture was invalidated and not ended
   /// Cost:   three driver calls; four if the stream's context is another one.
@@ -283,7 +267,6 @@ class CUGUEST_API Event {
 
   /// Between two events that have happened, in milliseconds, with a resolution of about half a
   /// microsecond. Invalidates no capture.
-  ///
   /// Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
   ///                           of different contexts
   ///         kUnavailable      one has not happened yet
@@ -294,7 +277,6 @@ class CUGUEST_API Event {
 
   /// Destroys the event now, and says what the destructor cannot. Succeeds if empty, and at
   /// the end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
   ///                              context before; then, as on success, this object is empty
   ///         the driver's code    it is still owned

@@ -30,14 +30,11 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// SurfaceObject
-///
 /// It goes with its context: when that is destroyed or reset, or its last reference is released. An
 /// object whose context was destroyed or reset calls no driver any more. This is as exact as
 /// ContextRef::IsAlive.
 ///
 /// It does not keep its array alive: that must outlive it, and the work that writes through it.
-///
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
@@ -52,7 +49,6 @@ class [[nodiscard]] SurfaceObject {
  public:
   /// Of an array, in its context. Invalidates no capture, in any mode, on any thread; nor does the
   /// other form.
-  ///
   /// Errors: kInvalidArgument     an empty array
   ///         kFailedPrecondition  the array was made without CUDA_ARRAY3D_SURFACE_LDST, which the
   ///                              CUDA documentation asks for and the driver does not look at; or
@@ -62,7 +58,6 @@ class [[nodiscard]] SurfaceObject {
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const Array& array);
 
   /// Of an array of somebody else's, which is alive and of `context`.
-  ///
   /// Errors: as above, and
   ///         kInvalidArgument     null
   ///         kFailedPrecondition  an array of another context, with
@@ -88,7 +83,6 @@ class [[nodiscard]] SurfaceObject {
   }
 
   /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
   ///         the driver's code    it is still owned, and Release() may be tried again

@@ -30,15 +30,12 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// TextureObject
-///
 /// It goes with its context: when that is destroyed or reset, or its last reference is released. An
 /// object whose context was destroyed or reset calls no driver any more. This is as exact as
 /// ContextRef::IsAlive.
 ///
 /// It keeps nothing alive: the array or the memory must outlive it, and the work that reads through
 /// it.
-///
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
@@ -65,7 +62,6 @@ class [[nodiscard]] TextureObject {
 
   /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes. Invalidates no
   /// capture, in any mode, on any thread; nor do the other forms.
-  ///
   /// Errors: kInvalidArgument     an empty array; or the driver refuses `sampling` or `view`. It
   ///                              hardly checks them: what the CUDA documentation forbids beyond
   ///                              (a filter that does not fit the format) is not noticed.
@@ -78,7 +74,6 @@ class [[nodiscard]] TextureObject {
 
   /// Of memory, in `context`, which need not own it. The driver does not look whether the memory
   /// is there and long enough; this does, as far as the view tells.
-  ///
   /// Errors: as above, and
   ///         kOutOfRange       the texels reach beyond the end of `memory`
   ///         kInvalidArgument  no texels; rows that overlap; an address or a pitch that is not
@@ -98,7 +93,6 @@ class [[nodiscard]] TextureObject {
 
   /// Of whatever cuTexObjectCreate takes, in `context`: for arrays of somebody else's, which must
   /// be of `context`, and for mipmapped arrays.
-  ///
   /// Errors: kInvalidArgument     the driver refuses the resource, `sampling` or `view`
   ///         kFailedPrecondition  an array of another context, with
   ///                              CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; or the context was destroyed
@@ -127,7 +121,6 @@ class [[nodiscard]] TextureObject {
   }
 
   /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
   ///         the driver's code    it is still owned, and Release() may be tried again

@@ -29,8 +29,6 @@ CUGUEST_BEGIN_NAMESPACE
 template <typename Signature>
 class TypedKernel;
 
-/// TypedKernel
-///
 /// Threads: a value; any thread.
 template <typename... Ts>
 class TypedKernel<void(Ts...)> {

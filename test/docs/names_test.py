@@ -31,6 +31,7 @@ KINDS = {Kind.CLASS_DECL: "type", Kind.STRUCT_DECL: "type", Kind.ENUM_DECL: "typ
          Kind.TYPEDEF_DECL: "type", Kind.TYPE_ALIAS_DECL: "type", Kind.TYPE_ALIAS_TEMPLATE_DECL: "type",
          Kind.FUNCTION_DECL: "function", Kind.FUNCTION_TEMPLATE: "function", Kind.VAR_DECL: "constant"}
 HIDDEN = ("internal", "impl")
+LABEL = re.compile(r"(Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b[^.]*?:( |$)")
 HEAD = """# Names
 
 Every name of the public headers, which [Headers](headers.md) describes; those of [C](c.md) are in `c.h`. Members are
@@ -41,8 +42,11 @@ in the headers. `test/docs/names_test.py --fix` writes this page from the header
 
 def words(comment):
     """The paragraphs of a comment, a line each."""
-    lines = [re.sub(r"^\s*(///<?|//|\*)\s?", "", line).rstrip() for line in comment.splitlines()]
-    return [" ".join(part.split()) for part in "\n".join(lines).split("\n\n")]
+    text = ""
+    for line in comment.splitlines():
+        line = re.sub(r"^\s*(///<?|//|\*)\s?", "", line).rstrip()
+        text += f"\n\n{line}" if LABEL.match(line) else f"\n{line}"
+    return [" ".join(part.split()) for part in text.split("\n\n")]
 
 
 def sentence(text):
@@ -60,7 +64,7 @@ def about(name, comment, header):
                 return sentence(one)
     for part in words(comment or ""):
         # Not a heading, nor what has a label.
-        if re.search(r"[.:!?\")]$", part) and not re.match(rf"(Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b.*?: ", part):
+        if re.search(r"[.:!?\")]$", part) and not LABEL.match(part):
             return sentence(part)
     return sentence(words(f"///{said[2]}")[0]) if said and "`" not in said[2].split("\n")[0] else ""
 

@@ -26,7 +26,6 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// The handles are one value with two types.
-///
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
 /// stays null.
 /// Threads: any. Cost: none.
@@ -105,7 +104,6 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 
 /// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
 /// ones of 8 and 16 bits. Not the block-compressed and planar ones.
-///
 /// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
 ///                           there is not), or it is a format of the ones left out
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(

@@ -29,10 +29,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// CalleeScope
-///
 /// A ContextGuard in mode kAlwaysPush and a LastErrorScope.
-///
 /// Stack:   +1 on construction, undone on destruction, whatever the callee left.
 /// Count:   none.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.

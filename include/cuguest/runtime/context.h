@@ -31,10 +31,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// RuntimeContext
-///
 /// What the calling thread's next runtime call will work in, if it needs a context.
-///
 /// Threads: a value; it speaks of the thread that asked, at that time.
 struct RuntimeContext {
   enum class Kind : unsigned char {

@@ -50,8 +50,6 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// ToStatus()
-///
 /// "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter was
 /// passed to the function; check sizes, ...": what was being done, to what, the name, the words of
 /// cublasGetStatusString, and what to do. The words are in cuguest, so that nothing has to be
@@ -59,7 +57,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///
 /// Where a sticky error has already been seen in the current context, the status is that:
 /// kDataLoss, with CodeOf() of status.h, whatever cuBLAS said.
-///
 /// Threads: any. Stack, last error: not touched. No handle is needed.
 /// Cost:    one comparison on success; on failure one driver call, contention-free.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
@@ -74,8 +71,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return internal::LibraryCodeOfType<cublasStatus_t>(internal::Library::kCublas, status);
 }
 
-/// CublasLibrary
-///
 /// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
 struct CublasLibrary : LibraryTable<CublasLibrary> {
   CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
@@ -112,11 +107,8 @@ struct LibraryTraits<CublasLibrary> {
 
 }  // namespace impl
 
-/// CublasHandles
-///
 /// The handles of a library or program that uses cuBLAS. LibraryHandles has the rest of the
 /// contract.
-///
 /// Count:   none of ours. cuBLAS keeps two references on a primary context for itself, once a
 ///          handle was made in it, to the end of the process.
 /// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
@@ -129,7 +121,6 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 
   /// From now on `context` has at least `count` handles, idle or in use: to take the cost of making
   /// them out of a hot path. Invalidates no capture.
-  ///
   /// Errors: those of ContextGuard and CaptureModeGuard, and
   ///         kResourceExhausted                 no device memory, or no host memory
   ///         those of ToStatus(cublasStatus_t)
@@ -138,8 +129,6 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
   using LibraryHandles::Prepare;
 };
 
-/// CublasScope
-///
 /// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
 /// capture mode, and sets the handle's stream, and its workspace if one is given. At its end the
 /// handle has the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made
@@ -147,7 +136,6 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 /// CaptureModeGuard. A handle that could not be put back is not lent again. Stream and workspace
 /// stay in the idle handle, which uses neither, until the next scope sets its own. Not put back:
 /// the settings of floating-point emulation (cuBLAS 13.1); code that sets them must restore them.
-///
 /// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 /// Count:   none.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.

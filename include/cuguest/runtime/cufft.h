@@ -63,8 +63,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return internal::LibraryCodeOfType<cufftResult>(internal::Library::kCufft, status);
 }
 
-/// CufftLibrary
-///
 /// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
 struct CufftLibrary : LibraryTable<CufftLibrary> {
   CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_POINTER)
@@ -80,8 +78,6 @@ struct CufftLibrary : LibraryTable<CufftLibrary> {
 
 #undef CUGUEST_CUFFT_ENTRIES
 
-/// CufftLayout
-///
 /// What is transformed: `batch` transforms of `rank` dimensions, the last of which is contiguous
 /// unless the layout says otherwise. A value; plans are found by it, member by member.
 ///
@@ -138,7 +134,6 @@ struct CufftLayout {
 
   /// Whether cuFFT can be asked for it. A plan of it may still be refused, as
   /// CUFFT_NOT_SUPPORTED and the like. Calls nothing.
-  ///
   /// Errors: kInvalidArgument  the rank, type, a size, batch, stride or distance is outside of
   ///                           what there is; a side is smaller than what is transformed; one
   ///                           side is contiguous and the other is not; or a side has more bytes
@@ -148,7 +143,6 @@ struct CufftLayout {
   }
 
   /// From the first element to the last one's end: what CufftScope::CheckOperand is given.
-  ///
   /// Errors: those of Check()
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> InputBytes() const {
     return internal::FftBytes(Shape(), /*of_input=*/true);
@@ -314,12 +308,9 @@ class LibraryHandle<CufftLibrary> {
 
 }  // namespace impl
 
-/// CufftPlans
-///
 /// The plans of a library or program that uses cuFFT, for each layout its own. They are found one
 /// after the other: for some dozens of layouts in a context. LibraryHandles has the rest of the
 /// contract.
-///
 /// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
 ///          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
 ///          waits for all work of its context, by cuFFT, and for stream 0, by us.
@@ -329,7 +320,6 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 
   /// As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
   /// see Note [Plans and captures]. They have no work area of their own yet.
-  ///
   /// Errors: also those of CufftLayout::Check, and
   ///         kFailedPrecondition  a blocking stream of the context captures
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
@@ -338,7 +328,6 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   }
 
   /// The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
-  ///
   /// Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
       const ContextRef& context, const CufftLayout& layout, Location where = Location::Here()) {
@@ -348,14 +337,11 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   }
 };
 
-/// CufftScope
-///
 /// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
 /// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
 /// stack and capture mode are what they were; stream and work area stay in the idle plan until the
 /// next scope sets its own. Callbacks, properties, and another stream, that are set on the plan
 /// stay on it: set none.
-///
 /// Stack, count, threads: as CublasScope.
 /// Errors:  those of CublasScope and of CufftLayout::Check, and
 ///            kInvalidArgument     the caller's work area is smaller than WorkBytes()

@@ -57,8 +57,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return internal::LibraryCodeOfType<cusolverStatus_t>(internal::Library::kCusolver, status);
 }
 
-/// CusolverLibrary
-///
 /// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
 struct CusolverLibrary : LibraryTable<CusolverLibrary> {
   CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_POINTER)
@@ -97,8 +95,6 @@ struct LibraryTraits<CusolverLibrary> {
 
 }  // namespace impl
 
-/// CusolverDnHandles
-///
 /// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
 class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
  public:
@@ -106,13 +102,10 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
   using LibraryHandles::Prepare;
 };
 
-/// CusolverDnScope
-///
 /// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the scope sets
 /// the handle's deterministic mode to the one that cuSOLVER made it with, where the program is
 /// compiled with the headers of CUDA 12.2 or newer: older ones have no such mode. The caller
 /// restores math mode and emulation strategy, which not every cuSOLVER 12 has.
-///
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
 class [[nodiscard]] CusolverDnScope : public LibraryScope<CusolverLibrary> {

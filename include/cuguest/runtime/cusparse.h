@@ -48,8 +48,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return internal::LibraryCodeOfType<cusparseStatus_t>(internal::Library::kCusparse, status);
 }
 
-/// CusparseLibrary
-///
 /// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
 struct CusparseLibrary : LibraryTable<CusparseLibrary> {
   CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_POINTER)
@@ -83,8 +81,6 @@ struct LibraryTraits<CusparseLibrary> {
 
 }  // namespace impl
 
-/// CusparseHandles
-///
 /// As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
 /// and destroying one invalidates no capture.
 class CusparseHandles : public LibraryHandles<CusparseLibrary> {
@@ -93,11 +89,8 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
   using LibraryHandles::Prepare;
 };
 
-/// CusparseScope
-///
 /// As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
 /// the pointer mode with which cuSPARSE made it.
-///
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
 class [[nodiscard]] CusparseScope : public LibraryScope<CusparseLibrary> {

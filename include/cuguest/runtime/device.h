@@ -21,7 +21,6 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// The number that cudaSetDevice and the like take.
-///
 /// Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and handles
 ///          may be used interchangeably).
@@ -31,7 +30,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// What the runtime calls device `number`, checked against the devices of this process.
 /// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
-///
 /// Stack, count: not touched; the last error of the runtime neither.
 /// Errors: as Device::At: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {

@@ -50,7 +50,6 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 }  // namespace impl
 
 /// The functions below
-///
 /// Stack:   as it was. Count: none.
 /// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
 ///          the runtime fails, one that was set before is overwritten, see
@@ -59,7 +58,6 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 /// Source:  CUDA Runtime API, cudaMalloc, cudaFree.
 
 /// `DeviceBuffer<T>::Allocate` by cudaMalloc.
-///
 /// Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
@@ -85,7 +83,6 @@ template <typename T>
 
 /// DeviceBuffer::Release by cudaFree, which needs the memory's context current: with none it
 /// creates a primary one first. Succeeds if empty, and at the end of the process.
-///
 /// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Release()
 ///         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
 /// Cost:   a ContextGuard and one runtime call.

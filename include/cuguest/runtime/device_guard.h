@@ -25,11 +25,8 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// DeviceGuard
-///
 /// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current
 /// context if that is on it already, else in the device's primary context.
-///
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   one reference to the primary context while the scope lasts, unless a context of the
 ///          device was current.

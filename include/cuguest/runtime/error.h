@@ -13,7 +13,6 @@
 /// Nothing here calls the runtime or the driver, so that the last error of neither this
 /// thread nor another changes: a failed cudaMalloc has set it, and it stays set until the
 /// caller takes it with cudaGetLastError.
-///
 /// Threads: any.
 
 #ifndef CUGUEST_RUNTIME_ERROR_H_
@@ -48,11 +47,8 @@ using ::cuguest::ToStatus;
   return static_cast<cudaError_t>(internal::DriverToRuntime(code));
 }
 
-/// ToStatus()
-///
 /// As the one of status.h, with the runtime's name in the text. The canonical code is that of
 /// ToDriver(code): equal errors of both APIs are equal in a switch on it.
-///
 /// Cost: one comparison on success, nothing allocated; text is built on failure only.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
                                                         std::string_view object = {}) {
@@ -60,8 +56,6 @@ using ::cuguest::ToStatus;
   return internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
 }
 
-/// RuntimeCodeOf()
-///
 /// The runtime's code that `status` was made from, or ToRuntime() of the driver's code;
 /// nothing for a status that was made from neither. cudaSuccess for an OK status.
 /// cuguest::CodeOf() takes the driver's code out of either.

@@ -32,7 +32,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 
 /// The conversions below
-///
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
 /// stays null.
 /// Threads: any. Cost: none.
@@ -85,7 +84,6 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 }  // namespace impl
 
 /// The queries below
-///
 /// Stack:   net 0: `context` is entered by a ContextGuard where one is given.
 /// Count:   none; no context is created.
 /// Threads: any.
@@ -94,7 +92,6 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 ///          before is overwritten, see LastErrorScope::Leave.
 
 /// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
-///
 /// Errors: kInvalidArgument  null
 ///         kNotFound         no __global__ function of a loaded shared object
 ///         and what loading code can fail with
@@ -122,7 +119,6 @@ template <typename... Parameters>
 
 #if CUDART_VERSION >= 12010
 /// The kernel that `symbol` names, for every context.
-///
 /// Needs:  headers of CUDA 12.1 or newer.
 /// Errors: kInvalidArgument  null
 ///         kNotFound         no __global__ function of a loaded shared object
@@ -145,7 +141,6 @@ template <typename... Parameters>
 #endif
 
 /// What `kernel` is in `context`. Loads its code there if it was not yet.
-///
 /// Errors: kInvalidArgument  null
 ///         kUnimplemented    a driver below CUDA 12.0
 ///         and what loading code can fail with
@@ -165,7 +160,6 @@ template <typename... Parameters>
 }
 
 /// The loaded code that a kernel is in.
-///
 /// Errors: kInvalidArgument  null
 ///         kUnimplemented    a driver below CUDA 12.5
 /// Cost:   one driver call.
@@ -180,7 +174,6 @@ template <typename... Parameters>
 }
 
 /// The loaded code that a function is in.
-///
 /// Errors: kInvalidArgument  null
 ///         kUnimplemented    a driver below CUDA 11.0
 /// Cost:   one driver call.

@@ -46,7 +46,6 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
 }  // namespace impl
 
 /// The functions below
-///
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: a null
 /// handle stays null.
 /// Threads: any. Cost: none.

@@ -29,8 +29,6 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// LastErrorScope
-///
 /// Stack, count: not touched: the runtime's error functions create no context. In a process
 ///          that has not used CUDA they initialise the driver, and say so if that fails.
 /// Threads: bound to the constructing thread; destroy it there.

@@ -34,10 +34,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 template <typename Table>
 class LibraryScope;
 
-/// LibraryTable
-///
 /// The functions of one toolkit library that its pool and its scope need.
-///
 /// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
 /// Threads: a value; any thread.
 template <typename Library>
@@ -53,7 +50,6 @@ class LibraryTable {
 
   /// Those of the library `name`, a soname or a path; by default of NVIDIA's soname for the
   /// header's major version. It stays loaded to the end of the process, also on failure.
-  ///
   /// Errors: kUnavailable         it cannot be loaded: the text holds the loader's words
   ///         kUnimplemented       one of the functions is missing: the text names it
   ///         kFailedPrecondition  its major version is not the header's
@@ -104,11 +100,8 @@ class LibraryTable {
   void* file_ = nullptr;
 };
 
-/// LibraryHandles
-///
 /// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
 /// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
-///
 /// Stack:   net 0.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
 ///          destructor destroys the handles of primary contexts and of the current context, and
@@ -138,7 +131,6 @@ class LibraryHandles {
   /// to drop; by then no other thread is destroying a handle of the context. Where a scope was
   /// left, call Forget() again when it has ended: no other call destroys them, since nobody else
   /// knows what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
-  ///
   /// Cost: of most libraries, it waits for the context, once for each handle; and for other threads
   ///       that destroy handles of the context.
   CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
@@ -174,8 +166,6 @@ class LibraryHandles {
   internal::HandlePools pools_{impl::LibraryHandle<Table>::kType, &library_};
 };
 
-/// LibraryScope
-///
 /// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
 /// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
 template <typename Table>
@@ -195,7 +185,6 @@ class [[nodiscard]] LibraryScope {
   /// every context. For tests and debugging: it costs what Describe() does, and takes the
   /// driver's lock; of another device's context, twice. Pinned host memory and managed memory may
   /// be of any. Memory of another device with peer access enabled is refused, too.
-  ///
   /// Errors: kFailedPrecondition  the scope is not ok()
   ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
   ///         those of DeviceView::Borrow
@@ -206,12 +195,10 @@ class [[nodiscard]] LibraryScope {
 
   /// As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
   /// because that code destroyed or reset the context, the scope ends, and status() says why.
-  ///
   /// Cost: two driver calls when nothing is wrong.
   CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
 
   /// Ends the scope now. Does nothing the second time.
-  ///
   /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope, or this is a
   ///                              forked child
   ///         kPermissionDenied    inside a stream callback

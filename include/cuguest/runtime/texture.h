@@ -21,7 +21,6 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///
 /// To the compiler a texture object, a surface object and a CUdeviceptr are all the same
 /// 64-bit number; so these carry the noun in their names.
-///
 /// Stack, count, last error: not touched. Nothing is called, and nothing is checked: 0, which
 /// is no object, stays 0.
 /// Threads: any. Cost: none.

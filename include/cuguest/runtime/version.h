@@ -8,7 +8,6 @@
 ///
 /// Every function here initialises the driver as QueryVersions() does, creates no context,
 /// and leaves the stack and the runtime's last error as they are.
-///
 /// Threads: any.
 
 #ifndef CUGUEST_RUNTIME_VERSION_H_

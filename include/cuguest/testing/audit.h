@@ -34,8 +34,6 @@ namespace testing {
 /// library that is linked statically into the program is told from the test by that.
 CUGUEST_HIDE inline constexpr char kAuditedCallable[] = "(audited callable)";
 
-/// AuditFinding
-///
 /// One line of docs/audit.md, "What it finds": who did what to whom.
 struct AuditFinding {
   CUGUEST_HIDE AuditFinding() = default;
@@ -73,7 +71,6 @@ struct AuditFinding {
 ///
 /// The environment variable CUGUEST_AUDIT_SUPPRESSIONS may name a file of suppressions, as of the
 /// command. Findings that it suppresses are left out.
-///
 /// Stack:   left as the callable leaves it. Before the callable each entry is taken off and put
 ///          back, and so is each active primary context.
 /// Count:   each active primary context is retained and released once before the callable.
