@@ -243,7 +243,7 @@ absl::Status LinkBoth(const ContextRef& context) {
   CUGUEST_ASSIGN_OR_RETURN(const CodeImage linked, linker.Complete(&report));
 
   PrintRow("inputs", linked.name());
-  PrintRow("linked", ToString(linked.kind()),
+  PrintRow("linked", Name(linked.kind()),
            std::to_string(linked.bytes().size()) + " bytes, in " + InMilliseconds(report));
   PrintRow("the linker reports", report.info_log.empty() ? "nothing" : "this:");
   PrintLines(report.info_log);

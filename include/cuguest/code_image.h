@@ -126,7 +126,7 @@ class CUGUEST_API CodeImage {
 };
 
 /// "PTX", "a cubin", "an archive" ...: for messages. Never null.
-[[nodiscard]] CUGUEST_API const char* ToString(CodeImage::Kind kind) noexcept;
+[[nodiscard]] CUGUEST_API const char* Name(CodeImage::Kind kind) noexcept;
 
 CUGUEST_END_NAMESPACE
 

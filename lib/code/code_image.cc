@@ -138,7 +138,7 @@ absl::StatusOr<Storage> ReadFile(const std::string& path, std::size_t* size) {
 
 }  // namespace
 
-const char* ToString(CodeImage::Kind kind) noexcept {
+const char* Name(CodeImage::Kind kind) noexcept {
   return cudaimage::ToString(static_cast<cudaimage::CodeKind>(kind));
 }
 
@@ -192,7 +192,7 @@ absl::StatusOr<CodeImage> CodeImage::FromPtx(std::string_view text, std::string_
       Copy({reinterpret_cast<const unsigned char*>(text.data()), text.size()}, name);
   if (!image.ok() || image->kind() == CodeImage::Kind::kPtx) return image;
   return absl::InvalidArgumentError(absl::StrCat("device code \"", NameOf(name), "\": it is ",
-                                                 ToString(image->kind()), ", not PTX"));
+                                                 Name(image->kind()), ", not PTX"));
 }
 
 CodeImage::Kind CodeImage::kind() const noexcept {

@@ -74,7 +74,7 @@ std::string DevicesText(const Driver& driver) {
 }
 
 std::string LoadText(const CodeImage& image) {
-  return absl::StrCat("load ", ToString(image.kind()), " ", Quoted(image.name()));
+  return absl::StrCat("load ", Name(image.kind()), " ", Quoted(image.name()));
 }
 
 std::string FindVariableText(std::string_view variable, std::string_view image) {

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_recognised) {
     BOOST_TEST_CONTEXT(sample.name) {
       const auto image = CodeImage::Copy(sample.bytes, sample.name);
       BOOST_TEST_REQUIRE(image.ok(), image.status().ToString());
-      BOOST_TEST((image->kind() == sample.kind), ToString(image->kind()));
+      BOOST_TEST((image->kind() == sample.kind), Name(image->kind()));
       BOOST_TEST(image->has_lto_ir() == sample.lto_ir);
       BOOST_TEST(image->name() == sample.name);
     }

@@ -27,7 +27,7 @@ PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h",
     "param_layout.h", "status.h", "typed_kernel.h",
 }
-PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "Name", "Pin", "ToString", "Uuid::ToString"}
+PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "Name", "Pin", "Uuid::ToString"}
 
 
 def plain(text):
