@@ -121,8 +121,8 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 ///          looked for), and what each one adds. Nothing is held and nothing has changed
 ///          then.
 
-/// The handle must be alive: a created stream dies with its context, also by a reset, and
-/// the driver crashes on it more often than not.
+/// The context that `stream` belongs to. The handle must be alive: a created stream dies with its
+/// context, also by a reset, and the driver crashes on it more often than not.
 /// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
 ///                              or its capture was invalidated and was not ended yet; or its green
 ///                              context was destroyed
@@ -140,7 +140,8 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 [[nodiscard]] CUGUEST_API AcquireResult
 AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse);
 
-/// Any address within an allocation will do, of device, managed or pinned host memory.
+/// The context that owns the memory at `pointer`: any address within an allocation, of device,
+/// managed or pinned host memory.
 /// `if_inactive` is for pool and virtual memory, as in AcquireOn.
 /// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
 ///                              freed
@@ -209,9 +210,10 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
   return internal::AcquireCurrent(asked, device);
 }
 
-/// With kRefuse it never creates the primary, but where the last holder lets go exactly between the
-/// question and the retain: see PrimaryContext::RetainIfActive.
-/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
+/// The current context if it is on `device`, else the primary context of `device`. With kRefuse it
+/// never creates the primary, but where the last holder lets go exactly between the question and
+/// the retain: see PrimaryContext::RetainIfActive. Errors: kFailedPrecondition  no context on
+/// `device` is current, its primary is inactive,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on
 ///         and those of PrimaryContext::Retain.

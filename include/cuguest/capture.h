@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
 /// \file A library is called while somebody captures a CUDA graph, on this thread or another, and
-/// does not know it. `CaptureModeGuard` lets it allocate and free without invalidating the capture;
-/// `HousekeepingIsSafe()` says when even that is not enough.
+/// does not know it. `CaptureModeGuard` lets a library allocate and free without invalidating a
+/// capture; `HousekeepingIsSafe()` says when even that is not enough.
 ///
 ///   if (!cuguest::HousekeepingIsSafe(stream)) return UseWhatIsThere();
 ///   cuguest::CaptureModeGuard relaxed;     // captures that are not seen from here

@@ -67,7 +67,7 @@ struct CompatibilityReport {
   std::string sentence;
 };
 
-/// Gathers them for this process. `toolkit` is the including file's without being asked.
+/// The versions of this process. `toolkit` is the including file's without being asked.
 ///
 /// Initialises the driver, as Driver::GetInitialized() does and with what that means for
 /// children that are forked later. Creates no context.
@@ -79,7 +79,8 @@ struct CompatibilityReport {
 ///          not; then one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
-/// Pure: the answer depends on `versions` alone. Its status, where CUDA cannot work:
+/// Whether CUDA can work with `versions`, on which alone the answer depends. Its status, where CUDA
+/// cannot work:
 ///
 ///   `problem`'s code         `problem` is not OK: no driver, a stub, too old, a forked
 ///                            child, no device, 803, 804 or another failure of cuInit

@@ -25,7 +25,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Valid only while the listener's callback runs.
+/// What a guard found disturbed, and did about it. Valid only while the listener's callback runs.
 struct Incident {
   enum class Kind : unsigned char {
     kReplaced,     ///< the top of the stack was replaced, as cudaSetDevice does

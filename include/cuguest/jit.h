@@ -24,7 +24,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// What is not set is the driver's choice.
+/// Options of the driver's compiler and linker. What is not set is the driver's choice.
 /// Errors: of whatever is given the options:
 ///           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
 ///                             optimization_level above 4; threads_per_block and target

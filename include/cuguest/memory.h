@@ -81,7 +81,8 @@ struct CUGUEST_API MemoryDescription {
 /// "device memory", "pinned host memory", ...
 [[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
-/// Of any address at all: null, freed, plain host memory and numbers that are no address
+/// What kind of memory an address is in, and whose. Null, freed and plain host memory, and numbers
+/// that are no address,
 /// are kUnregistered. So is an address that is reserved and not mapped. The driver looks the
 /// address up and does not read from it.
 /// Stack:   net 0: host memory is asked about in its own context, if none is current, because
@@ -103,9 +104,9 @@ struct CUGUEST_API MemoryDescription {
   return Describe(CUdeviceptr{0});
 }
 
-/// Memory behind an array has no address: its elements are read and written by copies, and
-/// through texture and surface objects. Nobody tells which context an array is of, nor how
-/// much its device has set aside for it.
+/// What the driver knows of a CUDA array. Its memory has no address: its elements are read and
+/// written by copies, and through texture and surface objects. Nobody tells which context an array
+/// is of, nor how much its device has set aside for it.
 struct CUGUEST_API ArrayDescription {
   CUGUEST_HIDE ArrayDescription() = default;
 

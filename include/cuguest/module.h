@@ -55,6 +55,7 @@ struct ModuleAccess;
 /// Captures: none is harmed; see Note [Loading while something captures].
 class CUGUEST_API Module {
  public:
+  /// When the driver loads kernels: with the code they are of, or at the first use of each.
   enum class LoadingMode { kEager, kLazy };
 
   /// Loads `image`, for every context; no context need exist, and none is made.
@@ -176,9 +177,7 @@ class CUGUEST_API Module {
   std::shared_ptr<internal::LoadedCode> code_;
 };
 
-/// When the driver loads kernels: with the code they are of, or at the first use of each.
-
-/// As CUDA_MODULE_LOADING was when the driver was initialised.
+/// The mode that CUDA_MODULE_LOADING named when the driver was initialised.
 /// Errors: those of Driver::Get(), and
 ///         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
 ///         kFailedPrecondition  before cuInit

@@ -2,13 +2,13 @@
 // tier: 3
 /// \file
 /// The parameters of a launch in one piece, laid out as the kernel reads them
-/// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` where the types are known to the compiler:
+/// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` has types that are known to the compiler:
 ///
 ///   PackedParams params(n, 2.0F, DevicePtr(x), DevicePtr(y));   // once
 ///   params.Set<1>(3.0F);                                        // and changed
 ///   absl::Status status = Launch(kernel, shape, stream, params);
 ///
-/// `ParamBuffer` where they are known at run time alone, as in a server that compiles what it
+/// `ParamBuffer` has sizes that are known at run time alone, as in a server that compiles what it
 /// is sent:
 ///
 ///   ParamBuffer params;

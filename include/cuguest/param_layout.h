@@ -2,8 +2,8 @@
 // Notes: docs/notes.md; tier: 3
 /// \file
 /// Where a kernel finds its parameters: each at the next multiple of the alignment that its
-/// type has in device code, with nothing behind the last. `ParamLayout` is that for a list of
-/// types, at compile time.
+/// type has in device code, with nothing behind the last. `ParamLayout` says it for a list
+/// of types, at compile time.
 ///
 ///   using Layout = cuguest::ParamLayout<int, float4, char>;
 ///   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);

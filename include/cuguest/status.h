@@ -39,7 +39,8 @@ namespace internal {
 CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object);
 }  // namespace internal
 
-/// `doing` is a verb phrase ("push a context"), `object` what it was done to
+/// The status of a driver's code. `doing` is a verb phrase ("push a context"), `object` what it was
+/// done to
 /// ("device 1", "context 0x5581"); either may be empty.
 /// Threads: any.
 /// Cost:    one comparison on success, nothing allocated; text is built on failure only.

@@ -191,8 +191,8 @@ absl::StatusOr<CodeImage> CodeImage::FromPtx(std::string_view text, std::string_
   absl::StatusOr<CodeImage> image =
       Copy({reinterpret_cast<const unsigned char*>(text.data()), text.size()}, name);
   if (!image.ok() || image->kind() == CodeImage::Kind::kPtx) return image;
-  return absl::InvalidArgumentError(absl::StrCat("device code \"", NameOf(name), "\": it is ",
-                                                 Name(image->kind()), ", not PTX"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("device code \"", NameOf(name), "\": it is ", Name(image->kind()), ", not PTX"));
 }
 
 CodeImage::Kind CodeImage::kind() const noexcept {

@@ -63,8 +63,8 @@ def about(name, comment, header):
             if re.match(rf"`{name}(<\w+>)?` ", one):
                 return sentence(one)
     for part in words(comment or ""):
-        # Not a heading, nor what has a label.
-        if re.search(r"[.:!?\")]$", part) and not LABEL.match(part):
+        # Not a heading, nor a label.
+        if re.search(r"[.:!?\")]$", part) and not LABEL.match(part) and not re.fullmatch(r"(, |\w+\(\))+", part):
             return sentence(part)
     return sentence(words(f"///{said[2]}")[0]) if said and "`" not in said[2].split("\n")[0] else ""
 

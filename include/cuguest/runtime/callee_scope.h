@@ -2,8 +2,8 @@
 // Notes: docs/notes.md; tier: 4
 /// \file
 /// Around code that uses the runtime and is not known to behave: cuFFT, PyTorch, a plugin.
-/// `CalleeScope` makes a context current for it in such a way that the caller's own entry
-/// survives also a cudaSetDevice, puts the context back between its calls, and leaves the
+/// `CalleeScope` makes a context current for code that uses the runtime, so that the caller's own
+/// entry survives also a cudaSetDevice, puts the context back between its calls, and leaves the
 /// caller's stack and last error as they were.
 ///
 ///   runtime::CalleeScope scope(context);

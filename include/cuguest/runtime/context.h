@@ -3,7 +3,7 @@
 /// \file
 /// The runtime has no handle for a context: it works in the one that is current, and where
 /// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
-/// which it would be, without asking the runtime, which might then do it.
+/// in which context the runtime would work, without asking it, which might create that.
 ///
 ///   absl::StatusOr<RuntimeContext> next = runtime::RuntimeContext::Query();
 ///   if (!next.ok()) return next.status();

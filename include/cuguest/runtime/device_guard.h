@@ -3,9 +3,9 @@
 /// \file
 /// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
 /// replaces the caller's current context, and its last call creates a primary context of some
-/// 500 MB on the *old* device if there was none. `DeviceGuard` never calls cudaSetDevice: it
-/// makes a context of the device current, which is all that the runtime goes by, and the
-/// caller's stack comes back.
+/// 500 MB on the *old* device if there was none. `DeviceGuard` makes a context of the
+/// device current, which is all that the runtime goes by, and restores the caller's stack. It never
+/// calls cudaSetDevice.
 ///
 ///   CUGUEST_ASSIGN_OR_RETURN(const Device device, runtime::FromRuntime(d));
 ///   runtime::DeviceGuard guard(device, IfInactive::kCreate);

@@ -2,8 +2,8 @@
 // tier: 4
 /// \file
 /// The runtime keeps the last error of every thread until somebody takes it, and the host
-/// takes it for its own kernel's. `LastErrorScope` leaves it as it found it, and says which
-/// call had set it.
+/// takes it for its own kernel's. `LastErrorScope` leaves the runtime's last error as it found it,
+/// and says which call had set it.
 ///
 ///   runtime::LastErrorScope errors;
 ///   void* pointer = nullptr;

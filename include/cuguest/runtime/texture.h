@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// Texture and surface objects.
+/// Texture and surface objects, by the handle that the other API has.
 ///
 ///   cuTexObjectCreate(&texture, &resource, &description, nullptr);
 ///   sample<<<grid, block>>>(runtime::TextureToRuntime(texture), out);

@@ -3,9 +3,9 @@
 /// \file
 /// `StackProbe` takes down what a guest must leave alone: the calling thread's whole
 /// stack of contexts, entry by entry, the flags of the current one, and the primary
-/// context of every device. `UndisturbedScope` does it twice and fails a test when the
-/// two differ. It works with Boost.Test, GoogleTest or no framework at all, on a real
-/// driver and on the simulation.
+/// context of every device. `UndisturbedScope` probes at its beginning and end, and
+/// fails a test when the two differ. It works with Boost.Test, GoogleTest or no framework at all,
+/// on a real driver and on the simulation.
 ///
 ///   BOOST_AUTO_TEST_CASE(encode_is_a_good_guest) {
 ///     cuguest::testing::UndisturbedScope scope(
