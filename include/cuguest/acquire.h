@@ -212,8 +212,8 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 
 /// The current context if it is on `device`, else the primary context of `device`. With kRefuse it
 /// never creates the primary, but where the last holder lets go exactly between the question and
-/// the retain: see PrimaryContext::RetainIfActive. Errors: kFailedPrecondition  no context on
-/// `device` is current, its primary is inactive,
+/// the retain: see PrimaryContext::RetainIfActive.
+/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on
 ///         and those of PrimaryContext::Retain.

@@ -82,9 +82,8 @@ struct CUGUEST_API MemoryDescription {
 [[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
 /// What kind of memory an address is in, and whose. Null, freed and plain host memory, and numbers
-/// that are no address,
-/// are kUnregistered. So is an address that is reserved and not mapped. The driver looks the
-/// address up and does not read from it.
+/// that are no address, are kUnregistered. So is an address that is reserved and not mapped. The
+/// driver looks the address up and does not read from it.
 /// Stack:   net 0: host memory is asked about in its own context, if none is current, because
 ///          only a context has an address for it. Nothing else touches it, and no context is
 ///          needed or created.

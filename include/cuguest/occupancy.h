@@ -50,8 +50,8 @@ struct SuggestedShape {
 };
 
 /// The shape that fills the device. For blocks with `shared_bytes` of dynamic shared memory, of at
-/// most `max_block` threads; 0: as many as the kernel allows. Errors: kResourceExhausted  not one
-/// block fits, with that much shared memory
+/// most `max_block` threads; 0: as many as the kernel allows.
+/// Errors: kResourceExhausted  not one block fits, with that much shared memory
 [[nodiscard]] CUGUEST_API absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel,
                                                                       const ContextRef& context,
                                                                       std::size_t shared_bytes = 0,

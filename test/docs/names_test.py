@@ -4,7 +4,7 @@
 
 docs/names.md lists every name that an embedder can use: those of namespaces `cuguest` and `cuguest::runtime`, and
 the macros, of the public headers, with a line each from the header's own words. --fix writes it. No name stands for
-two things: a type and a function of one name fail.
+two things: a type and a function of one name fail. So does a label in the middle of a line of a comment.
 
 Without libclang and its bindings for Python it is skipped.
 """
@@ -127,6 +127,10 @@ if "--fix" in sys.argv:
     PAGE.write_text(page)
 if not PAGE.exists() or PAGE.read_text() != page:
     failures.append("docs/names.md is not what the headers say: test/docs/names_test.py . BUILD --fix")
+for header in INCLUDE.rglob("*.h"):  # where a formatter has run two lines together
+    for line in re.findall(r"///.*\S (?:Errors|Source|Needs): .*", header.read_text()):
+        if not re.search(r"\. Needs: .*\.$", line):
+            failures.append(f"{header.name}: a label begins a line: {line}")
 failures += [f"{name} of {header} has no line" for name, (_, header, text) in sorted(names.items()) if not text]
 for failure in failures:
     print(f"not ok: {failure}")
