@@ -8,7 +8,7 @@
 // by now. The library below
 //
 //   - is attached to one *incarnation* of P, and caches what it makes there by incarnation;
-//   - works on a thread of its own that resides in P, and settles there before every job and after
+//   - works on a thread of its own whose scope is in P, and reasserts it before every job and after
 //     every call into foreign code: that is where it detects the reset;
 //   - then drops its cached objects without a driver call, since they are gone; attaches to P's
 //     next incarnation; and begins the job again.
@@ -17,7 +17,7 @@
 //
 //      before                        [A]<            P is active, id 2
 //      the host resets the device    [A]<            P is inactive
-//      the library detects it                        Detach() returns:
+//      the library detects it                        Release() returns:
 //        detach, context 0x7fef82c2d240, ...
 //      Equalizer::Apply              right           1000 samples checked
 //      cached objects                1 made again    and no driver call for the old ones
@@ -143,7 +143,7 @@ class Equalizer {
 
   // These four on the library's thread.
   [[nodiscard]] absl::Status Enter();
-  [[nodiscard]] absl::Status Settle();
+  [[nodiscard]] absl::Status Reassert();
   [[nodiscard]] absl::StatusOr<Pin> GetTools();
   [[nodiscard]] absl::StatusOr<Signal> ApplyHere(float gain, const Signal& signal,
                                                  const Callback& halfway);
@@ -155,7 +155,7 @@ class Equalizer {
   int made_ = 0;
   SharedContext home_;
   PerContext<Tools> tools_;
-  ContextScope residency_;  // of the thread below
+  ContextScope scope_;  // of the thread below
   Worker thread_;
 };
 
@@ -174,20 +174,21 @@ absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device devic
   return equalizer;
 }
 
-// Attaches to the present incarnation of P, or creates the next one, and resides there.
+// Attaches to the present incarnation of P, or creates the next one, and enters it.
 absl::Status Equalizer::Enter() {
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device_));
   absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.context());
   CUGUEST_RETURN_IF_ERROR(attached);
   home_ = *std::move(attached);
-  static_cast<void>(residency_.Enter(home_, GuardMode::kAlwaysPush));
-  return cuguest::ToStatus(residency_);
+  static_cast<void>(scope_.Enter(home_, GuardMode::kAlwaysPush));
+  return cuguest::ToStatus(scope_);
 }
 
 // P is current, in the incarnation that the library is attached to: after a reset the next one.
-absl::Status Equalizer::Settle() {
-  const CUresult code = residency_.Reassert();
-  if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cuguest::ToStatus(code, "settle in P");
+absl::Status Equalizer::Reassert() {
+  const CUresult code = scope_.Reassert();
+  if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    return cuguest::ToStatus(code, "make P current again");
   tools_.ForgetDestroyed(context());  // calls no driver
   trace_(home_.Release());            // releases the reference, and returns what happened
   return Enter();
@@ -208,7 +209,7 @@ absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const 
 
 absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
                                             const Callback& halfway) {
-  CUGUEST_RETURN_IF_ERROR(Settle());
+  CUGUEST_RETURN_IF_ERROR(Reassert());
   const ContextRef before = context();
   absl::StatusOr<Pin> tools = GetTools();
   CUGUEST_RETURN_IF_ERROR(tools);
@@ -218,7 +219,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
   if (halfway) {
     tools = Pin();  // not held during foreign code: a pinned object cannot be dropped
     halfway();
-    CUGUEST_RETURN_IF_ERROR(Settle());
+    CUGUEST_RETURN_IF_ERROR(Reassert());
     if (context() != before) return ApplyHere(gain, signal, nullptr);  // begin again
     tools = GetTools();
     CUGUEST_RETURN_IF_ERROR(tools);
@@ -229,7 +230,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
 absl::Status Equalizer::Close() {
   thread_.Run([this] {
     tools_.Forget(context());
-    residency_.Leave();
+    scope_.Leave();
   });
   return home_.Release();
 }
@@ -387,7 +388,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   CUGUEST_ASSIGN_OR_RETURN(const std::unique_ptr<Equalizer> guest,
                            Equalizer::Open(device, Ramp(3), [](const absl::Status& what) {
-                             PrintRow("the library detects it", "", "Detach() returns:");
+                             PrintRow("the library detects it", "", "Release() returns:");
                              support::PrintParagraph(std::string(what.message()));
                              CHECK(cuguest::CodeOf(what) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
                            }));
