@@ -20,7 +20,8 @@ NESTED = {
     "MemoryKind": "MemoryDescription::Kind", "MemoryAccess": "MemoryDescription::Access",
     "PeerLink": "PeerAccess::Link", "ArrayCopy": "Array::Part", "SmPartition": "SmSplit::Part",
     "Texels": "TextureObject::Texels", "Dim3": "LaunchShape::Dim3", "Uuid": "Device::Uuid",
-    "Ordinal": "Device::Ordinal", "kIncidentKinds": "Incident::kKinds",
+    "Ordinal": "Device::Ordinal", "DriverProblem": "Driver::Problem",
+    "ContextOptions": "SharedContext::Options", "KernelAttributes": "Kernel::Attributes", "kIncidentKinds": "Incident::kKinds",
 }
 SOURCES = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl"}
 
@@ -39,6 +40,7 @@ RENAMED = {
     r"(?<=[.>])(?:Detach|Unload|Disable|Free|Destroy)\(\)": "Release()",
     r"(?<=[.>])Settle\(\)": "Reassert()",
     r'(?<=[<"])cuguest/sm_partition\.h(?=[>"])': "cuguest/sm_split.h",
+    r'(?<=[<"])cuguest/context_options\.h(?=[>"])': "cuguest/shared_context.h",
     # One that was named without its namespace goes on to mean what it meant.
     **{rf"\busing cuguest::{old};": f"using {old} = cuguest::{new};" for old, new in NESTED.items()
        if old != "kIncidentKinds"},

@@ -144,7 +144,7 @@ absl::Status Mixed(Bench* bench) {
   CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer added, PackAtRunTime(given));
   CHECK(BytesOf(packed) == PackByHand(given));
   CHECK(BytesOf(added) == PackByHand(given));
-  CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.Parameters(bench->stream.context()));
+  CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.ParametersIn(bench->stream.context()));
   PrintLayout<decltype(PackByTypes(given))::Layout>(known);
 
   absl::Status status = cuguest::Launch(kernel, LaunchShape(), bench->stream, packed);

@@ -21,12 +21,11 @@ namespace {
 using cudasim::Sim;
 using cudasim::SimLibrary;
 using cuguest::Driver;
-using cuguest::DriverProblem;
 
 // Whether the machine lacks something that the example needs.
-bool IsMissing(DriverProblem problem) {
-  return problem == DriverProblem::kNoLibrary || problem == DriverProblem::kStub ||
-         problem == DriverProblem::kTooOld || problem == DriverProblem::kNoDevice;
+bool IsMissing(Driver::Problem problem) {
+  return problem == Driver::Problem::kNoLibrary || problem == Driver::Problem::kStub ||
+         problem == Driver::Problem::kTooOld || problem == Driver::Problem::kNoDevice;
 }
 
 int ReportNoDriver(const absl::Status& status) {

@@ -71,8 +71,8 @@ struct CUGUEST_API Driver : DriverTable {
   /// before anything else of this copy of cuguest; "libcuda.so.1" is then never opened.
   ///
   /// `lookup` is called with each name of the table during this call, and later by Find() and
-  /// SharedContext::Create(Device, const ContextOptions&), on any thread. It must not throw, and
-  /// it, `user` and the functions that it gives must outlive every use of this copy of cuguest. It
+  /// SharedContext::Create(Device, const Options&), on any thread. It must not throw, and it,
+  /// `user` and the functions that it gives must outlive every use of this copy of cuguest. It
   /// may call cuguest, but that is a first use.
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
@@ -135,7 +135,7 @@ struct CUGUEST_API Driver : DriverTable {
 
 /// Which of the problems a status from this header (or from anything that passed
 /// it on) reports; `kNone` for any other status.
-[[nodiscard]] CUGUEST_API DriverProblem ProblemOf(const absl::Status& status);
+[[nodiscard]] CUGUEST_API Driver::Problem ProblemOf(const absl::Status& status);
 
 CUGUEST_END_NAMESPACE
 

@@ -209,20 +209,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
-/// `Driver::GetInitialized` and `Driver::Require`.
-enum class DriverProblem {
-  kNone,
-  kNoLibrary,     ///< libcuda.so.1 could not be loaded
-  kStub,          ///< it is the toolkit's link-time stub: every call gives 34
-  kTooOld,        ///< a required entry is missing
-  kEntryMissing,  ///< an optional entry was asked for and is missing
-  kForkedChild,   ///< this process was forked from one that had initialised CUDA
-  kNoDevice,      ///< the driver works and sees no device
-  kOther,         ///< cuInit failed for another reason; the status carries the code
-  kInUse,         ///< Driver::Adopt came after the first use
-};
-
 /// What a host answers in the driver's stead (see Driver::Adopt): the address of function `name`
 /// ("cuMemAlloc") with the signature that API version `version` (3020) introduced, and for
 /// functions that take a stream the one whose stream 0 is the legacy default stream; nullptr if
@@ -230,6 +216,20 @@ enum class DriverProblem {
 using DriverLookup = void* (*)(const char* name, int version, void* user);
 
 struct DriverTable {
+  /// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
+  /// `Driver::GetInitialized` and `Driver::Require`.
+  enum class Problem {
+    kNone,
+    kNoLibrary,     ///< libcuda.so.1 could not be loaded
+    kStub,          ///< it is the toolkit's link-time stub: every call gives 34
+    kTooOld,        ///< a required entry is missing
+    kEntryMissing,  ///< an optional entry was asked for and is missing
+    kForkedChild,   ///< this process was forked from one that had initialised CUDA
+    kNoDevice,      ///< the driver works and sees no device
+    kOther,         ///< cuInit failed for another reason; the status carries the code
+    kInUse,         ///< Driver::Adopt came after the first use
+  };
+
   CUGUEST_HIDE DriverTable() = default;
 
 #define CUGUEST_DECLARE_ENTRY(Name, version, symbol, parameters) \

@@ -32,18 +32,6 @@ struct KernelState;
 struct KernelAccess;
 }  // namespace internal
 
-/// What a kernel is in one context. Bytes, and numbers of threads and of registers.
-struct KernelAttributes {
-  int max_threads_per_block;
-  int static_shared_bytes;
-  int max_dynamic_shared_bytes;
-  int constant_bytes;
-  int local_bytes;  ///< of a thread
-  int registers;    ///< of a thread
-  int ptx_version;  ///< 90 is 9.0; of the architecture that it was compiled for
-  int binary_version;
-};
-
 /// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
@@ -63,6 +51,18 @@ struct KernelAttributes {
 ///          bytes once, decompressed (for launches: see Note [What is checked of a shape]).
 class CUGUEST_API Kernel {
  public:
+  /// What a kernel is in one context. Bytes, and numbers of threads and of registers.
+  struct Attributes {
+    int max_threads_per_block;
+    int static_shared_bytes;
+    int max_dynamic_shared_bytes;
+    int constant_bytes;
+    int local_bytes;  ///< of a thread
+    int registers;    ///< of a thread
+    int ptx_version;  ///< 90 is 9.0; of the architecture that it was compiled for
+    int binary_version;
+  };
+
   /// Where a parameter lies in a packed buffer. Bytes.
   struct Parameter {
     std::size_t offset;
@@ -130,7 +130,7 @@ class CUGUEST_API Kernel {
   [[nodiscard]] absl::StatusOr<bool> IsLoaded(const ContextRef& context) const;
 
   /// Cost: thirteen.
-  [[nodiscard]] absl::StatusOr<KernelAttributes> Attributes(const ContextRef& context) const;
+  [[nodiscard]] absl::StatusOr<Attributes> AttributesIn(const ContextRef& context) const;
 
   /// Allows launches with as many bytes of dynamic shared memory, in this context only: more
   /// than the 48 KiB that every device allows must be asked for. The limit is the driver's, of the
@@ -146,7 +146,8 @@ class CUGUEST_API Kernel {
   /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
   /// Cost:   five, and one for each parameter; of a borrowed kernel one more, which fails: no image
   ///         says how many it has.
-  [[nodiscard]] absl::StatusOr<std::vector<Parameter>> Parameters(const ContextRef& context) const;
+  [[nodiscard]] absl::StatusOr<std::vector<Parameter>> ParametersIn(
+      const ContextRef& context) const;
 
   /// The same kernel of the same code.
   CUGUEST_HIDE friend bool operator==(const Kernel& a, const Kernel& b) noexcept {

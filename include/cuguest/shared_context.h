@@ -12,6 +12,11 @@
 ///   // ... another one, given the handle, keeps it alive for as long as it needs it
 ///   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
 ///
+///   // ... and a third has one on 16 SMs, under MPS; kUnimplemented without it
+///   SharedContext::Options options;
+///   options.execution_affinity = SmCount{16};
+///   absl::StatusOr<SharedContext> small = SharedContext::Create(device, options);
+///
 /// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
 /// context is current, cuCtxDestroy does not look at their count, and threads that attach
 /// one context at the same time corrupt the driver's heap (docs/guarantees.md).
@@ -22,14 +27,16 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/context_options.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/toolkit.h"
+#include "cuguest/sm_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -41,7 +48,7 @@ struct Reference;
 /// Stack:   never touched by anything here, whatever is current: not by Create, and not when the
 ///          last holder destroys a context that is an entry of some stack. Such an entry stays,
 ///          dead, and can be popped.
-/// Count:   one reference, from Create, Attach or a copy until Detach or destruction; a move hands
+/// Count:   one reference, from Create, Attach or a copy until Release or destruction; a move hands
 ///          it on.
 /// Threads: distinct objects from any threads, also of the same context; one object needs
 ///          outside locking.
@@ -56,6 +63,31 @@ struct Reference;
 /// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease.
 class CUGUEST_API SharedContext {
  public:
+  /// What a context is made with: flags, and what only some systems offer, a number of SMs under
+  /// MPS or the command queue of a graphics client.
+  /// Source: CUDA Driver API, cuCtxCreate; docs/guarantees.md. CUDA in Graphics has not been
+  ///         measured where it is supported.
+  struct Options {
+    CUGUEST_HIDE Options() = default;
+
+    /// CU_CTX_SCHED_* and the others of cuCtxCreate. The coredump flags do not go with `cig`.
+    unsigned flags = 0;
+
+    /// The context's work gets this many SMs, rounded up to what the hardware can do: ask
+    /// SmCountOf() what it became. Not together with `cig`.
+    /// Needs: CUDA 11.4, and a process that is a client of an MPS server, on a device of compute
+    ///        capability 7.0 or newer (cuDeviceGetExecAffinitySupport). A GreenContext needs no
+    ///        MPS.
+    std::optional<SmCount> execution_affinity = {};
+
+    /// CUDA in Graphics: `sharedData` is a graphics client's, a D3D12 command queue or the data
+    /// that vkGetExternalComputeQueueDataNV writes, as `sharedDataType` says; it is read by Create
+    /// alone, as far as the CUDA documentation says. Not together with `execution_affinity`. Needs:
+    /// CUDA 12.5, and a device with CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or
+    ///        CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.
+    std::optional<CUctxCigParam> cig = {};
+  };
+
   /// Makes a context, as cuCtxCreate does, that is floating: current on no thread.
   /// `flags` are CU_CTX_SCHED_* and the others of cuCtxCreate.
   /// Errors: those of Driver::GetInitialized(), and
@@ -78,8 +110,7 @@ class CUGUEST_API SharedContext {
   ///         Nothing is left behind then.
   /// Cost:   one driver call more (cuGetProcAddress) where there is an option beside the flags.
   /// Source: CUDA Driver API, cuCtxCreate; docs/guarantees.md.
-  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device,
-                                                            const ContextOptions& options);
+  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, const Options& options);
 
   /// Adds one to the count of a context that is alive. Its owner does not matter: see
   /// Note [Who destroys a shared context].

@@ -7,6 +7,6 @@ int cuguest_driver_adopt(cuguest_driver_lookup lookup, void* user) {
   if (lookup == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const cuguest::internal::DriverOutcome outcome =
       cuguest::internal::AdoptDriver(lookup, user, cuguest::internal::DriverNeeds::kGuards);
-  return outcome.problem == cuguest::DriverProblem::kInUse ? CUDA_ERROR_ILLEGAL_STATE
-                                                           : outcome.code;
+  return outcome.problem == cuguest::DriverTable::Problem::kInUse ? CUDA_ERROR_ILLEGAL_STATE
+                                                                  : outcome.code;
 }

@@ -88,11 +88,11 @@ absl::StatusOr<bool> Kernel::IsLoaded(const ContextRef& context) const {
   return state == CU_FUNCTION_LOADING_STATE_LOADED;
 }
 
-absl::StatusOr<KernelAttributes> Kernel::Attributes(const ContextRef& context) const {
+absl::StatusOr<Kernel::Attributes> Kernel::AttributesIn(const ContextRef& context) const {
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
-  KernelAttributes found = {};
+  Kernel::Attributes found = {};
   const CUresult code = internal::AskEach(
       driver.FuncGetAttribute, function.function,
       {{CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &found.max_threads_per_block},
@@ -124,7 +124,8 @@ absl::Status Kernel::SetMaxDynamicSharedBytes(const ContextRef& context, std::si
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::Parameters(const ContextRef& context) const {
+absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::ParametersIn(
+    const ContextRef& context) const {
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();

@@ -81,11 +81,11 @@ std::string PackageText(const Versions& versions, CUresult code) {
 }
 
 std::string ProblemText(const Versions& versions) {
-  const DriverProblem problem = ProblemOf(versions.problem);
+  const Driver::Problem problem = ProblemOf(versions.problem);
   const CUresult code = CodeOf(versions.problem).value_or(CUDA_ERROR_UNKNOWN);
-  if (problem == DriverProblem::kNoLibrary) return NoLibraryText(versions);
-  if (problem == DriverProblem::kStub || problem == DriverProblem::kForkedChild ||
-      problem == DriverProblem::kNoDevice) {
+  if (problem == Driver::Problem::kNoLibrary) return NoLibraryText(versions);
+  if (problem == Driver::Problem::kStub || problem == Driver::Problem::kForkedChild ||
+      problem == Driver::Problem::kNoDevice) {
     return ErrorText(code);
   }
   const bool of_package = code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||

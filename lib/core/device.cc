@@ -53,7 +53,7 @@ std::string Device::Uuid::ToString() const {
 
 absl::StatusOr<int> Device::Count() {
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (ProblemOf(driver.status()) == DriverProblem::kNoDevice) return 0;
+  if (ProblemOf(driver.status()) == Driver::Problem::kNoDevice) return 0;
   if (!driver.ok()) return driver.status();
   int count = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR((*driver)->DeviceGetCount(&count), "count the devices");

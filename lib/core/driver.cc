@@ -24,17 +24,17 @@ using internal::FloorOf;
 using internal::kCallRequiresNewerDriver;
 using internal::VersionText;
 
-constexpr char kProblemPayload[] = "cuguest/DriverProblem";
+constexpr char kProblemPayload[] = "cuguest/Driver::Problem";
 constexpr char kLoad[] = "load the CUDA driver";
 constexpr char kAdopt[] = "adopt the CUDA driver of a lookup";
 constexpr char kInitialise[] = "initialise the CUDA driver";
 
-absl::Status WithProblem(DriverProblem problem, absl::Status status) {
+absl::Status WithProblem(Driver::Problem problem, absl::Status status) {
   internal::SetNumber(kProblemPayload, static_cast<int>(problem), &status);
   return status;
 }
 
-absl::Status ProblemStatus(DriverProblem problem, CUresult code, std::string_view doing,
+absl::Status ProblemStatus(Driver::Problem problem, CUresult code, std::string_view doing,
                            std::string_view detail) {
   return WithProblem(problem, internal::MakeStatus(code, doing, detail));
 }
@@ -57,15 +57,15 @@ namespace internal {
 absl::Status InitStatus(CUresult code) {
   if (code == CUDA_ERROR_NOT_INITIALIZED) {  // the only way cuInit itself says this
     return ProblemStatus(
-        DriverProblem::kForkedChild, code, kInitialise,
+        Driver::Problem::kForkedChild, code, kInitialise,
         absl::StrCat("process ", getpid(), " was forked from one that had initialised CUDA"));
   }
   if (code == CUDA_ERROR_NO_DEVICE) {
-    return ProblemStatus(DriverProblem::kNoDevice, code, kInitialise, "no device");
+    return ProblemStatus(Driver::Problem::kNoDevice, code, kInitialise, "no device");
   }
   const bool is_stub = code == CUDA_ERROR_STUB_LIBRARY;
-  return ProblemStatus(is_stub ? DriverProblem::kStub : DriverProblem::kOther, code, kInitialise,
-                       "");
+  return ProblemStatus(is_stub ? Driver::Problem::kStub : Driver::Problem::kOther, code,
+                       kInitialise, "");
 }
 
 }  // namespace internal
@@ -75,7 +75,7 @@ absl::StatusOr<const Driver*> Driver::Get() {
   if (known != nullptr) return AsDriver(known);
   const DriverOutcome* const outcome = internal::ProcessDriver();
   if (outcome == nullptr) {
-    return ProblemStatus(DriverProblem::kOther, CUDA_ERROR_OUT_OF_MEMORY, kLoad, "the table");
+    return ProblemStatus(Driver::Problem::kOther, CUDA_ERROR_OUT_OF_MEMORY, kLoad, "the table");
   }
   if (outcome->ok()) return AsDriver(&outcome->table);
   return OutcomeStatus(*outcome, kLoad);
@@ -93,7 +93,7 @@ absl::Status Driver::Adopt(DriverLookup lookup, void* user) {
   if (lookup == nullptr) return absl::InvalidArgumentError(absl::StrCat(kAdopt, ": it is null"));
   const DriverOutcome outcome = internal::AdoptDriver(lookup, user);
   if (outcome.ok()) return absl::OkStatus();
-  if (outcome.problem != DriverProblem::kInUse) return OutcomeStatus(outcome, kAdopt);
+  if (outcome.problem != Driver::Problem::kInUse) return OutcomeStatus(outcome, kAdopt);
   return WithProblem(
       outcome.problem,
       absl::FailedPreconditionError(absl::StrCat(
@@ -118,7 +118,7 @@ absl::StatusOr<void*> Driver::FindAddress(const char* name, int api_version) con
                             "signature, such as 12040"));
   }
   if (void* const function = lookup(name, api_version, lookup_user)) return function;
-  return ProblemStatus(DriverProblem::kEntryMissing, kCallRequiresNewerDriver,
+  return ProblemStatus(Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
                        absl::StrCat("look up ", name),
                        absl::StrCat("this driver (", VersionText(version), ") has no ", name,
                                     " of ", VersionText(api_version)));
@@ -129,15 +129,15 @@ absl::Status Driver::MissingEntry(std::size_t offset) const {
   if (entry.name == nullptr) {
     return absl::InternalError("the offset names no entry of the driver table");
   }
-  return ProblemStatus(DriverProblem::kEntryMissing, kCallRequiresNewerDriver,
+  return ProblemStatus(Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
                        absl::StrCat("look up ", entry.name),
                        absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
                                     VersionText(entry.version), ") or newer, and this one is of ",
                                     VersionText(version)));
 }
 
-DriverProblem ProblemOf(const absl::Status& status) {
-  return static_cast<DriverProblem>(internal::NumberOf(kProblemPayload, status).value_or(0));
+Driver::Problem ProblemOf(const absl::Status& status) {
+  return static_cast<Driver::Problem>(internal::NumberOf(kProblemPayload, status).value_or(0));
 }
 
 CUGUEST_END_NAMESPACE

@@ -138,7 +138,7 @@ bool IsStub(void* library) {
                                &version) == CUDA_ERROR_STUB_LIBRARY;
 }
 
-DriverOutcome Outcome(DriverProblem problem, CUresult code, const char* text) {
+DriverOutcome Outcome(DriverTable::Problem problem, CUresult code, const char* text) {
   DriverOutcome outcome;
   outcome.problem = problem;
   outcome.code = code;
@@ -159,7 +159,7 @@ DriverEntry Next(const DriverEntry& entry) noexcept {
 
 DriverOutcome ReadDriver(const DriverSource& source, const char* name,
                          void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept {
-  DriverOutcome outcome = Outcome(DriverProblem::kNone, CUDA_SUCCESS, name);
+  DriverOutcome outcome = Outcome(DriverTable::Problem::kNone, CUDA_SUCCESS, name);
   DriverTable& table = outcome.table;
   table.lookup = source.lookup;
   table.lookup_user = source.user;
@@ -173,9 +173,9 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
   }
   const CUresult code = table.DriverGetVersion == nullptr ? CUDA_ERROR_NOT_FOUND
                                                           : table.DriverGetVersion(&table.version);
-  if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverProblem::kStub, code, name);
+  if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverTable::Problem::kStub, code, name);
   if (outcome.missing.name != nullptr) {
-    outcome.problem = DriverProblem::kTooOld;
+    outcome.problem = DriverTable::Problem::kTooOld;
     outcome.code = kCallRequiresNewerDriver;
   }
   return outcome;
@@ -209,10 +209,10 @@ DriverOutcome LoadDriver(const char* path) noexcept {
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* const reason = dlerror();
-    return Outcome(DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
+    return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
                    reason != nullptr ? reason : path);
   }
-  if (IsStub(library)) return Outcome(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
+  if (IsStub(library)) return Outcome(DriverTable::Problem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
   return ReadDriver(SourceOf(library), path, nullptr);
 }
 

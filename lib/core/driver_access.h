@@ -34,13 +34,13 @@ DriverEntry EntryAt(std::size_t offset) noexcept;
 // The table, or why there is none.
 struct DriverOutcome {
   DriverTable table;
-  DriverProblem problem = DriverProblem::kNone;
+  DriverTable::Problem problem = DriverTable::Problem::kNone;
   CUresult code = CUDA_SUCCESS;
   DriverEntry missing = {};  // kTooOld: the first required entry that it lacks
   char text[400] = {};       // kNoLibrary: the loader's words; else the library's name
   pid_t process = 0;         // that resolved it
 
-  bool ok() const noexcept { return problem == DriverProblem::kNone; }
+  bool ok() const noexcept { return problem == DriverTable::Problem::kNone; }
 };
 
 // The library at `path`. The process's table is not touched.

@@ -38,7 +38,7 @@ void* InsteadOf(const DriverSource& source, const DriverEntry& entry) {
 
 DriverOutcome AdoptDriver(DriverLookup lookup, void* user, DriverNeeds needs) noexcept {
   DriverOutcome in_use;
-  in_use.problem = DriverProblem::kInUse;
+  in_use.problem = DriverTable::Problem::kInUse;
   if (DecidedDriver() != nullptr) return in_use;
   const DriverOutcome outcome = ReadDriver({lookup, user}, "the lookup",
                                            needs == DriverNeeds::kGuards ? &InsteadOf : nullptr);
@@ -46,7 +46,7 @@ DriverOutcome AdoptDriver(DriverLookup lookup, void* user, DriverNeeds needs) no
   bool won = false;
   if (KeepDriver(outcome, &won) == nullptr) {
     DriverOutcome no_memory;
-    no_memory.problem = DriverProblem::kOther;
+    no_memory.problem = DriverTable::Problem::kOther;
     no_memory.code = CUDA_ERROR_OUT_OF_MEMORY;
     return no_memory;
   }

@@ -57,7 +57,7 @@ absl::Status AttachStatus(const CallOutcome& outcome, CUcontext context) {
   }
 }
 
-std::string CreationText(Device device, const ContextOptions& options) {
+std::string CreationText(Device device, const SharedContext::Options& options) {
   std::string text = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(options.flags));
   if (options.execution_affinity.has_value()) {
     absl::StrAppend(&text, ", with an execution affinity of ",
@@ -84,7 +84,7 @@ const char* CreationAdvice(CUresult code) {
   }
 }
 
-absl::Status CheckOptions(Device device, const ContextOptions& options) {
+absl::Status CheckOptions(Device device, const SharedContext::Options& options) {
   const char* wrong = nullptr;
   if (options.execution_affinity == SmCount{0}) wrong = "a context needs at least one SM";
   if (options.cig.has_value() && options.cig->sharedData == nullptr) wrong = "the data is null";
@@ -98,7 +98,7 @@ absl::Status CheckOptions(Device device, const ContextOptions& options) {
 
 // The driver lacks the signature of cuCtxCreate that `options` need.
 absl::Status TooOldStatus(const CallOutcome& outcome, Device device,
-                          const ContextOptions& options) {
+                          const SharedContext::Options& options) {
   const int version = options.cig.has_value() ? internal::kCigVersion : internal::kAffinityVersion;
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   // For its payloads.
@@ -155,12 +155,13 @@ const NamedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<NamedCop
 }  // namespace
 
 absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flags) {
-  ContextOptions options;
+  SharedContext::Options options;
   options.flags = flags;
   return Create(device, options);
 }
 
-absl::StatusOr<SharedContext> SharedContext::Create(Device device, const ContextOptions& options) {
+absl::StatusOr<SharedContext> SharedContext::Create(Device device,
+                                                    const SharedContext::Options& options) {
   CUGUEST_RETURN_IF_ERROR(CheckOptions(device, options));
   Attachment made;
   const CallOutcome outcome = internal::CreateShared(

@@ -63,10 +63,10 @@ void UseCode(const ContextRef& context) {
   BOOST_TEST(!Module::LoadIn(context, Ptx(kBroken)).ok());
   std::optional<Kernel> kernel = module->GetKernel("bounded").value();
   DONE(kernel->FunctionIn(context).status());
-  DONE(kernel->Attributes(context).status());
+  DONE(kernel->AttributesIn(context).status());
   if (HasDriver(12040)) {
     DONE(kernel->IsLoaded(context).status());
-    DONE(kernel->Parameters(context).status());
+    DONE(kernel->ParametersIn(context).status());
   }
   DONE(kernel->SetMaxDynamicSharedBytes(context, 4096));
   BOOST_TEST(!kernel->SetMaxDynamicSharedBytes(context, 1 << 30).ok());

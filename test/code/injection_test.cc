@@ -75,13 +75,13 @@ absl::Status UseCode(const ContextRef& context) {
   if (!borrowed.ok()) return borrowed.status();
   for (const absl::Status& status :
        {module->Preload(context), kernel->Preload(context), borrowed->Preload(context),
-        kernel->Attributes(context).status(), kernel->SetMaxDynamicSharedBytes(context, 4096),
+        kernel->AttributesIn(context).status(), kernel->SetMaxDynamicSharedBytes(context, 4096),
         module->GetGlobal<unsigned>(context, "counters").status()}) {
     if (!status.ok()) return status;
   }
   if (HasDriver(12040)) {
     for (const absl::Status& status :
-         {kernel->IsLoaded(context).status(), kernel->Parameters(context).status()}) {
+         {kernel->IsLoaded(context).status(), kernel->ParametersIn(context).status()}) {
       if (!status.ok()) return status;
     }
   }

@@ -14,7 +14,6 @@ BOOST_AUTO_TEST_SUITE(kernel)
 using namespace module_test;
 using cuguest::ContextGuard;
 using cuguest::Kernel;
-using cuguest::KernelAttributes;
 using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -55,7 +54,7 @@ struct Foreign {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(attributes_are_the_drivers, Fixture) {
-  const KernelAttributes attributes = bounded.Attributes(here).value();
+  const Kernel::Attributes attributes = bounded.AttributesIn(here).value();
   BOOST_TEST(attributes.max_threads_per_block == 64);
   BOOST_TEST(attributes.static_shared_bytes == 1024);
   BOOST_TEST(attributes.max_dynamic_shared_bytes == 48 * 1024 - 1024);
@@ -76,8 +75,8 @@ BOOST_FIXTURE_TEST_CASE(shared_memory_is_raised_in_one_context, Fixture) {
   const OwnContext other;
   constexpr int kMore = 64 * 1024;
   DONE(bounded.SetMaxDynamicSharedBytes(here, kMore));
-  BOOST_TEST(bounded.Attributes(here)->max_dynamic_shared_bytes == kMore);
-  BOOST_TEST(bounded.Attributes(Ref(other.get()))->max_dynamic_shared_bytes == 48 * 1024 - 1024);
+  BOOST_TEST(bounded.AttributesIn(here)->max_dynamic_shared_bytes == kMore);
+  BOOST_TEST(bounded.AttributesIn(Ref(other.get()))->max_dynamic_shared_bytes == 48 * 1024 - 1024);
 }
 
 BOOST_FIXTURE_TEST_CASE(more_shared_memory_than_there_is_is_refused, Fixture) {
@@ -89,14 +88,14 @@ BOOST_FIXTURE_TEST_CASE(more_shared_memory_than_there_is_is_refused, Fixture) {
   REFUSED(status, kInvalidArgument, "the device has " + std::to_string(most) + " for a block");
   REFUSED(bounded.SetMaxDynamicSharedBytes(here, std::size_t{1} << 40), kInvalidArgument,
           "use kernel \"bounded\"");
-  BOOST_TEST(bounded.Attributes(here)->max_dynamic_shared_bytes == 48 * 1024 - 1024);
+  BOOST_TEST(bounded.AttributesIn(here)->max_dynamic_shared_bytes == 48 * 1024 - 1024);
 }
 
 BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture,
                         *NeedsDriver(12040, "cuFuncGetParamInfo")) {
   const std::vector<Kernel::Parameter> expected = {{0, 8}, {8, 4}};
-  BOOST_TEST((store.Parameters(here).value() == expected));
-  BOOST_TEST(bounded.Parameters(here)->empty());
+  BOOST_TEST((store.ParametersIn(here).value() == expected));
+  BOOST_TEST(bounded.ParametersIn(here)->empty());
 }
 
 // The image says how many there are; of a kernel without one only a call that fails does.
@@ -107,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(only_a_borrowed_kernel_is_asked_too_much, Fixture,
   for (const Kernel& kernel : {store, bounded, borrowed}) {
     DONE(kernel.Preload(here));
     cuguest_test::FailedCalls failed;
-    BOOST_TEST(kernel.Parameters(here).ok());
+    BOOST_TEST(kernel.ParametersIn(here).ok());
     BOOST_TEST((failed.Take() == (kernel == borrowed ? one_too_many : std::vector<std::string>())));
   }
 }
@@ -134,10 +133,10 @@ BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture,
   BOOST_TEST(cost([&] { return store.FunctionIn(context.get()).status(); }) == 1U);
   BOOST_TEST(cost([&] { return store.Preload(here); }) == 6U);
   BOOST_TEST(cost([&] { return store.IsLoaded(here).status(); }) == 2U);
-  BOOST_TEST(cost([&] { return store.Attributes(here).status(); }) == 13U);
+  BOOST_TEST(cost([&] { return store.AttributesIn(here).status(); }) == 13U);
   BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 4096); }) == 6U);
   BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 49 << 10); }) == 8U);
-  BOOST_TEST(cost([&] { return store.Parameters(here).status(); }) == 7U);
+  BOOST_TEST(cost([&] { return store.ParametersIn(here).status(); }) == 7U);
   BOOST_TEST(cost([&] { return module.GetKernel("store").status(); }) == 2U);
   BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 8U);
   BOOST_TEST(cost([&] { return Module::Load(Ptx()).status(); }) == 7U);  // and unloading
@@ -156,8 +155,8 @@ BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
   REFUSED(empty.FunctionIn(context.get()).status(), kFailedPrecondition, "empty kernel");
   REFUSED(empty.Preload(here), kFailedPrecondition, "empty kernel");
   REFUSED(empty.IsLoaded(here).status(), kFailedPrecondition, "empty kernel");
-  REFUSED(empty.Attributes(here).status(), kFailedPrecondition, "empty kernel");
-  REFUSED(empty.Parameters(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.AttributesIn(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.ParametersIn(here).status(), kFailedPrecondition, "empty kernel");
   REFUSED(empty.SetMaxDynamicSharedBytes(here, 0), kFailedPrecondition, "empty kernel");
 }
 
@@ -176,7 +175,7 @@ BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign,
     BOOST_TEST((borrowed->FunctionIn(in).value() == expected));
   }
   DONE(borrowed->Preload(Ref(other.get())));
-  BOOST_TEST(borrowed->Parameters(Ref(other.get()))->size() == 2U);
+  BOOST_TEST(borrowed->ParametersIn(Ref(other.get()))->size() == 2U);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_function_is_good_in_its_own_context, Foreign,

@@ -305,10 +305,10 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_is_refused) {
   check(module.Preload(dead));
   check(store.FunctionIn(dead).status());
   check(store.Preload(dead));
-  check(store.Attributes(dead).status());
+  check(store.AttributesIn(dead).status());
   if (HasDriver(12040)) {
     check(store.IsLoaded(dead).status());
-    check(store.Parameters(dead).status());
+    check(store.ParametersIn(dead).status());
   }
   check(store.SetMaxDynamicSharedBytes(dead, 0));
   REFUSED(Module::LoadIn(ContextRef(), Ptx()).status(), kFailedPrecondition, "load PTX \"code\"");
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew,
   BOOST_TEST(Stored(store, after, 2) == 2U);
   BOOST_TEST(ValuesOf(*module.GetGlobal<unsigned>(after, "counters")) ==
              (std::vector<unsigned>{1, 2, 3, 4}));
-  BOOST_TEST((CodeOf(store.Attributes(before).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  BOOST_TEST((CodeOf(store.AttributesIn(before).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   static_cast<void>(primary.Release());
   DONE(again.Release());
 }

@@ -50,8 +50,8 @@ void Use(const Module& module, const ContextRef& context) {
     if (!kernel.ok()) continue;
     static_cast<void>(kernel->FunctionIn(context));
     static_cast<void>(kernel->Preload(context));
-    static_cast<void>(kernel->Attributes(context));
-    static_cast<void>(kernel->Parameters(context));
+    static_cast<void>(kernel->AttributesIn(context));
+    static_cast<void>(kernel->ParametersIn(context));
   }
   for (const char* name : {"counter", "table", "weights"}) {
     static_cast<void>(module.GetGlobal<unsigned char>(context, name));

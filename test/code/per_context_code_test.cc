@@ -103,7 +103,7 @@ void BelowCuda12() {
   const Kernel store = module.GetKernel("store").value();
   CHECK(store.Preload(here).ok());
   CHECK(store.IsLoaded(here).status().code() == absl::StatusCode::kUnimplemented);
-  CHECK(store.Parameters(here).status().code() == absl::StatusCode::kUnimplemented);
+  CHECK(store.ParametersIn(here).status().code() == absl::StatusCode::kUnimplemented);
   CHECK(Kernel::Borrow(reinterpret_cast<CUkernel>(std::uintptr_t{64})).status().code() ==
         absl::StatusCode::kUnimplemented);
 }
@@ -167,7 +167,7 @@ void AContextEnds() {
     const Kernel store = module.GetKernel("store").value();
     CHECK(store.FunctionIn(ref).ok());
     CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
-    CHECK(IsRefused(store.Attributes(ref).status(), CUDA_ERROR_CONTEXT_IS_DESTROYED,
+    CHECK(IsRefused(store.AttributesIn(ref).status(), CUDA_ERROR_CONTEXT_IS_DESTROYED,
                     "use kernel \"store\""));
   }
   CHECK(Sim::Live().modules == before.modules);

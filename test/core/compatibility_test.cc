@@ -26,7 +26,6 @@ using cudasim::Sim;
 using cuguest::CheckCompatibility;
 using cuguest::CompatibilityReport;
 using cuguest::Driver;
-using cuguest::DriverProblem;
 using cuguest::QueryVersions;
 using cuguest::Versions;
 using cuguest::internal::IsNewer;
@@ -47,9 +46,9 @@ Versions Of(int toolkit, int runtime, int driver, const std::string& kernel_modu
 }
 
 // As the driver's own statuses are.
-Versions With(Versions versions, DriverProblem problem, CUresult code) {
+Versions With(Versions versions, Driver::Problem problem, CUresult code) {
   versions.problem = cuguest::ToStatus(code, "initialise the CUDA driver");
-  versions.problem.SetPayload("cuguest/DriverProblem",
+  versions.problem.SetPayload("cuguest/Driver::Problem",
                               absl::Cord(std::to_string(static_cast<int>(problem))));
   return versions;
 }
@@ -159,46 +158,46 @@ std::vector<Case> Cases() {
        {"the driver does not tell its version"}},
       {"nothing at all", Versions(), StatusCode::kUnknown, CUDA_ERROR_UNKNOWN, {}},
       {"no library",
-       With(nothing, DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
+       With(nothing, Driver::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
        StatusCode::kUnavailable,
        CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
        {"libcuda.so.1 cannot be loaded and no NVIDIA kernel module is to be seen: install the "
         "driver"}},
       {"no library over a module",
-       With(Of(13000, 0, 0), DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
+       With(Of(13000, 0, 0), Driver::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
        StatusCode::kUnavailable,
        CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
        {"kernel module 580.159.04 is loaded but libcuda.so.1 cannot be: let the container"}},
       {"the stub",
-       With(nothing, DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY),
+       With(nothing, Driver::Problem::kStub, CUDA_ERROR_STUB_LIBRARY),
        StatusCode::kFailedPrecondition,
        CUDA_ERROR_STUB_LIBRARY,
        {"link-time stub"}},
       {"a forked child",
-       With(Of(13000, 0, 13000), DriverProblem::kForkedChild, CUDA_ERROR_NOT_INITIALIZED),
+       With(Of(13000, 0, 13000), Driver::Problem::kForkedChild, CUDA_ERROR_NOT_INITIALIZED),
        StatusCode::kFailedPrecondition,
        CUDA_ERROR_NOT_INITIALIZED,
        {"start it with exec or spawn"}},
       {"a package that does not fit",
-       With(Of(13000, 0, 13000, "470.57.02", kPackage), DriverProblem::kOther,
+       With(Of(13000, 0, 13000, "470.57.02", kPackage), Driver::Problem::kOther,
             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
        StatusCode::kFailedPrecondition,
        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
        {"does not fit kernel module 470.57.02: take its directory out of LD_LIBRARY_PATH"}},
       {"an update without a reboot",
        With(Of(13000, 0, 13000, "580.159.04", "/usr/lib/libcuda.so.580.65.06"),
-            DriverProblem::kOther, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
+            Driver::Problem::kOther, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
        StatusCode::kFailedPrecondition,
        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
        {"an update without a reboot"}},
       {"a package on another GPU",
-       With(Of(13000, 0, 13000, "535.104.05", kPackage), DriverProblem::kOther,
+       With(Of(13000, 0, 13000, "535.104.05", kPackage), Driver::Problem::kOther,
             CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE),
        StatusCode::kFailedPrecondition,
        CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
        {kPackage, "supports data-centre GPUs only, and not this one: take its directory"}},
       {"something else",
-       With(Of(13000, 0, 13000), DriverProblem::kOther, CUDA_ERROR_SYSTEM_NOT_READY),
+       With(Of(13000, 0, 13000), Driver::Problem::kOther, CUDA_ERROR_SYSTEM_NOT_READY),
        StatusCode::kUnavailable,
        CUDA_ERROR_SYSTEM_NOT_READY,
        {"initialise the CUDA driver: CUDA_ERROR_SYSTEM_NOT_READY (802)", "nvidia-fabricmanager"}},

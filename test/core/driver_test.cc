@@ -22,7 +22,6 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::Driver;
-using cuguest::DriverProblem;
 
 // Note [The version beside each entry]: each signature of the table is the toolkit's own
 // for that name and version.
@@ -69,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_missing_library_says_the_loaders_words) {
   Driver table;
   const absl::Status status = Driver::Load("libcuda-that-is-not-there.so.1", &table);
   BOOST_TEST((status.code() == absl::StatusCode::kUnavailable));
-  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kNoLibrary));
+  BOOST_TEST((cuguest::ProblemOf(status) == Driver::Problem::kNoLibrary));
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_SHARED_OBJECT_INIT_FAILED));
   BOOST_TEST(absl::StrContains(Text(status), "libcuda-that-is-not-there.so.1"));
   BOOST_TEST((table.Init == nullptr));
@@ -78,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_missing_library_says_the_loaders_words) {
 BOOST_AUTO_TEST_CASE(a_library_that_is_no_driver_is_too_old) {
   Driver table;
   const absl::Status status = Driver::Load("libm.so.6", &table);
-  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kTooOld));
+  BOOST_TEST((cuguest::ProblemOf(status) == Driver::Problem::kTooOld));
   BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented));
   BOOST_TEST(absl::StrContains(Text(status), "libm.so.6 (of unknown version) has no cuInit"));
 }
@@ -91,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_toolkits_stub_is_named,
   const std::string stub = cuguest_test::FindToolkitStub();
   Driver table;
   const absl::Status status = Driver::Load(stub.c_str(), &table);
-  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kStub));
+  BOOST_TEST((cuguest::ProblemOf(status) == Driver::Problem::kStub));
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_STUB_LIBRARY));
   BOOST_TEST(absl::StrContains(Text(status), stub));
   BOOST_TEST(absl::StrContains(Text(status), "LD_LIBRARY_PATH"));
@@ -99,14 +98,14 @@ BOOST_AUTO_TEST_CASE(the_toolkits_stub_is_named,
 
 BOOST_AUTO_TEST_CASE(each_missing_required_entry_is_named, *cuguest_test::OnlySim()) {
   const SimDefaults defaults;
-#define CUGUEST_CHECK_MISSING(Name, version, suffix, parameters)                    \
-  {                                                                                 \
-    Sim::HideEntry("cu" #Name);                                                     \
-    Driver table;                                                                   \
-    const absl::Status status = Driver::Load("libcuda.so.1", &table);               \
-    BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kTooOld), "cu" #Name); \
-    BOOST_TEST(absl::StrContains(Text(status), " has no cu" #Name " of CUDA "));    \
-    Sim::HideEntry(nullptr);                                                        \
+#define CUGUEST_CHECK_MISSING(Name, version, suffix, parameters)                      \
+  {                                                                                   \
+    Sim::HideEntry("cu" #Name);                                                       \
+    Driver table;                                                                     \
+    const absl::Status status = Driver::Load("libcuda.so.1", &table);                 \
+    BOOST_TEST((cuguest::ProblemOf(status) == Driver::Problem::kTooOld), "cu" #Name); \
+    BOOST_TEST(absl::StrContains(Text(status), " has no cu" #Name " of CUDA "));      \
+    Sim::HideEntry(nullptr);                                                          \
   }
   CUGUEST_REQUIRED_ENTRIES(CUGUEST_CHECK_MISSING)
 }
@@ -121,7 +120,7 @@ BOOST_AUTO_TEST_CASE(each_missing_optional_entry_is_named_when_asked_for,
     BOOST_TEST(Driver::Load("libcuda.so.1", &table).ok(), "cu" #Name);                           \
     BOOST_TEST((table.Name == nullptr), "cu" #Name);                                             \
     const auto entry = table.Require(&Driver::Name);                                             \
-    BOOST_TEST((cuguest::ProblemOf(entry.status()) == DriverProblem::kEntryMissing));            \
+    BOOST_TEST((cuguest::ProblemOf(entry.status()) == Driver::Problem::kEntryMissing));          \
     BOOST_TEST((entry.status().code() == absl::StatusCode::kUnimplemented));                     \
     BOOST_TEST(absl::StartsWith(Text(entry.status()), "look up cu" #Name ", it needs driver ")); \
     Sim::HideEntry(nullptr);                                                                     \
@@ -143,7 +142,7 @@ BOOST_AUTO_TEST_CASE(an_old_driver_lacks_what_came_later, *cuguest_test::OnlySim
                                "CUDA 11.4"));
   Sim::SetDriverVersion(6050);
   const absl::Status too_old = Driver::Load("libcuda.so.1", &table);
-  BOOST_TEST((cuguest::ProblemOf(too_old) == DriverProblem::kTooOld));
+  BOOST_TEST((cuguest::ProblemOf(too_old) == Driver::Problem::kTooOld));
   BOOST_TEST(absl::StrContains(Text(too_old), "(CUDA 6.5) has no cuCtxGetFlags of CUDA 7.0"));
   BOOST_TEST(absl::StrContains(Text(too_old), "driver 346.46 or newer is needed"));
   BOOST_TEST(table.version == 11040, "a failed load changed the table");
@@ -184,12 +183,12 @@ BOOST_AUTO_TEST_CASE(find_gives_what_the_table_does_not_list) {
 BOOST_AUTO_TEST_CASE(find_names_what_the_driver_lacks) {
   const Driver& table = **Driver::Get();
   const absl::Status none = table.Find<PFN_cuInit_v2000>("cuNoSuchFunction", 11000).status();
-  BOOST_TEST((cuguest::ProblemOf(none) == DriverProblem::kEntryMissing));
+  BOOST_TEST((cuguest::ProblemOf(none) == Driver::Problem::kEntryMissing));
   BOOST_TEST((none.code() == absl::StatusCode::kUnimplemented));
   BOOST_TEST(absl::StrContains(Text(none), "has no cuNoSuchFunction of CUDA 11.0"));
   // A version newer than the driver's.
   const absl::Status newer = table.Find<PFN_cuInit_v2000>("cuInit", 99000).status();
-  BOOST_TEST((cuguest::ProblemOf(newer) == DriverProblem::kEntryMissing));
+  BOOST_TEST((cuguest::ProblemOf(newer) == Driver::Problem::kEntryMissing));
 }
 
 BOOST_AUTO_TEST_CASE(find_refuses_bad_input) {
@@ -213,12 +212,12 @@ BOOST_AUTO_TEST_CASE(find_without_get_proc_address_knows_the_table_only, *cugues
   BOOST_TEST_REQUIRE(listed.ok(), listed.status());
   BOOST_TEST((*listed == table.CtxPushCurrent));
   const auto other = table.Find<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 13000);
-  BOOST_TEST((cuguest::ProblemOf(other.status()) == DriverProblem::kEntryMissing));
+  BOOST_TEST((cuguest::ProblemOf(other.status()) == Driver::Problem::kEntryMissing));
 }
 
 BOOST_AUTO_TEST_CASE(a_foreign_status_is_no_problem_of_the_driver) {
-  BOOST_TEST((cuguest::ProblemOf(absl::OkStatus()) == DriverProblem::kNone));
-  BOOST_TEST((cuguest::ProblemOf(absl::InternalError("theirs")) == DriverProblem::kNone));
+  BOOST_TEST((cuguest::ProblemOf(absl::OkStatus()) == Driver::Problem::kNone));
+  BOOST_TEST((cuguest::ProblemOf(absl::InternalError("theirs")) == Driver::Problem::kNone));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -198,8 +198,8 @@ std::vector<Row> Kernels() {
                 return kernel.IsLoaded(context);
               }),
               AsksDriver(), AKernel({kPrecondition}), Ref()),
-      MakeRow("Kernel::Attributes", std::function([](Kernel kernel, ContextRef context) {
-                return kernel.Attributes(context).status();
+      MakeRow("Kernel::AttributesIn", std::function([](Kernel kernel, ContextRef context) {
+                return kernel.AttributesIn(context).status();
               }),
               AsksDriver(), AKernel({kPrecondition}), Ref()),
       MakeRow("Kernel::SetMaxDynamicSharedBytes",
@@ -212,8 +212,8 @@ std::vector<Row> Kernels() {
                             {size_t{INT_MAX} + 1, {kInvalid}},
                             {size_t{UINT_MAX} + 1, {kInvalid}},
                             {SIZE_MAX, {kInvalid}}})),
-      MakeRow("Kernel::Parameters", std::function([](Kernel kernel, ContextRef context) {
-                return kernel.Parameters(context).status();
+      MakeRow("Kernel::ParametersIn", std::function([](Kernel kernel, ContextRef context) {
+                return kernel.ParametersIn(context).status();
               }),
               AsksDriver(), AKernel({kPrecondition}), Ref()),
   };

@@ -30,7 +30,6 @@
 namespace {
 
 using cuguest::Driver;
-using cuguest::DriverProblem;
 using cuguest::ProblemOf;
 
 // The host's own way to the driver. Names that the host replaces come first.
@@ -181,10 +180,10 @@ void NothingIsLoadedForAnAdoptedDriver() {
   };
   CHECK(Driver::Adopt(lookup, nullptr).ok());
   CHECK((*Driver::Get())->version == 12040);
-  CHECK(ProblemOf(Driver::GetInitialized().status()) == DriverProblem::kNoDevice);
+  CHECK(ProblemOf(Driver::GetInitialized().status()) == Driver::Problem::kNoDevice);
   CHECK(*cuguest::Device::Count() == 0);
   CHECK(ProblemOf((*Driver::Get())->Require(&Driver::CtxGetId).status()) ==
-        DriverProblem::kEntryMissing);
+        Driver::Problem::kEntryMissing);
   CHECK(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr);
 }
 
@@ -204,7 +203,7 @@ void ObjectsNeedWhatMakesAndEndsThem() {
   CHECK(array.ok());
   const float values[4] = {};
   const auto lacks = [](const absl::Status& status, const char* name) {
-    return absl::IsUnimplemented(status) && ProblemOf(status) == DriverProblem::kEntryMissing &&
+    return absl::IsUnimplemented(status) && ProblemOf(status) == Driver::Problem::kEntryMissing &&
            Says(status, name);
   };
   CHECK(lacks(Upload(*array, cuguest::HostSpan<const float>(values)), "cuMemcpy3D"));
@@ -219,7 +218,7 @@ void AdoptAfterTheFirstUseIsRefused() {
   const Driver* const driver = *Driver::Get();
   const absl::Status status = Driver::Adopt(&LookUp, &TheHost());
   CHECK(absl::IsFailedPrecondition(status));
-  CHECK(ProblemOf(status) == DriverProblem::kInUse);
+  CHECK(ProblemOf(status) == Driver::Problem::kInUse);
   CHECK(Says(status, "call Driver::Adopt before anything else of cuguest"));
   CHECK(*Driver::Get() == driver);
   CHECK(TheHost().asked.empty());
@@ -227,13 +226,13 @@ void AdoptAfterTheFirstUseIsRefused() {
 
 void AdoptAfterAGuardIsRefused() {
   { const cuguest::NoContextGuard guard; }
-  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == DriverProblem::kInUse);
+  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == Driver::Problem::kInUse);
 }
 
 void SecondAdoptIsRefused() {
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
   const Driver* const driver = *Driver::Get();
-  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == DriverProblem::kInUse);
+  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == Driver::Problem::kInUse);
   CHECK(*Driver::Get() == driver);
 }
 
@@ -242,14 +241,14 @@ void RefusedAdoptsChangeNothing() {
   CHECK(absl::IsInvalidArgument(Driver::Adopt(nullptr, nullptr)));
   TheHost().Hide("cuMemAlloc");
   const absl::Status old = Driver::Adopt(&LookUp, &TheHost());
-  CHECK(ProblemOf(old) == DriverProblem::kTooOld);
+  CHECK(ProblemOf(old) == Driver::Problem::kTooOld);
   CHECK(absl::IsUnimplemented(old));
   CHECK(Says(old, "has no cuMemAlloc of CUDA 3.2"));
   TheHost().replaced.clear();
   TheHost().Replace(
       "cuDriverGetVersion", +[](int*) { return CUDA_ERROR_STUB_LIBRARY; });
   const absl::Status stub = Driver::Adopt(&LookUp, &TheHost());
-  CHECK(ProblemOf(stub) == DriverProblem::kStub);
+  CHECK(ProblemOf(stub) == Driver::Problem::kStub);
   CHECK(cuguest::CodeOf(stub) == CUDA_ERROR_STUB_LIBRARY);
   TheHost().asked.clear();
   CHECK(Driver::GetInitialized().ok());
@@ -264,7 +263,7 @@ void LookupThatUsesCuguestIsTheFirstUse() {
     if (inside == nullptr) inside = *Driver::Get();
     return LookUp(name, version, user);
   };
-  CHECK(ProblemOf(Driver::Adopt(lookup, &TheHost())) == DriverProblem::kInUse);
+  CHECK(ProblemOf(Driver::Adopt(lookup, &TheHost())) == Driver::Problem::kInUse);
   CHECK(inside == *Driver::Get());
 }
 
@@ -283,7 +282,7 @@ void RacingAdoptsHaveOneWinner() {
       while (waiting < kThreads) std::this_thread::yield();
       if (adopts) {
         const absl::Status status = Driver::Adopt(&LookUp, &host);
-        CHECK(status.ok() || ProblemOf(status) == DriverProblem::kInUse);
+        CHECK(status.ok() || ProblemOf(status) == Driver::Problem::kInUse);
         if (status.ok()) ++adopted;
       }
       tables[static_cast<std::size_t>(i)] = *Driver::Get();
@@ -303,7 +302,7 @@ void FindAsksTheLookup() {
   CHECK(own.ok() && *own == &SevenDevices);
   CHECK((TheHost().asked.back() == std::pair<std::string, int>("cuGuestOwn", 13000)));
   const auto none = (*Driver::Get())->Find<Count>("cuGuestOther", 12090);
-  CHECK(ProblemOf(none.status()) == DriverProblem::kEntryMissing);
+  CHECK(ProblemOf(none.status()) == Driver::Problem::kEntryMissing);
   CHECK(Says(none.status(), "has no cuGuestOther of CUDA 12.9"));
 }
 

@@ -44,7 +44,6 @@ using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
-using cuguest::DriverProblem;
 using cuguest::IncidentListener;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
@@ -63,15 +62,15 @@ void EverythingNamesTheForkInAChild() {
   const CUcontext context = MakeContext();
   Fork([context] {
     const absl::Status init = Driver::GetInitialized().status();
-    CHECK(ProblemOf(init) == DriverProblem::kForkedChild);
+    CHECK(ProblemOf(init) == Driver::Problem::kForkedChild);
     CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
     const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions()).status;
-    CHECK(ProblemOf(checked) == DriverProblem::kForkedChild);
+    CHECK(ProblemOf(checked) == Driver::Problem::kForkedChild);
     CHECK(Mentions(checked, "CUDA cannot work here: "));
-    CHECK(ProblemOf(Device::Count().status()) == DriverProblem::kForkedChild);
+    CHECK(ProblemOf(Device::Count().status()) == Driver::Problem::kForkedChild);
     CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
-          DriverProblem::kForkedChild);
+          Driver::Problem::kForkedChild);
     const ContextGuard guard(context);
     CHECK(guard.result() == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(ToStatus(guard), "this process was forked from one that used CUDA"));
@@ -87,7 +86,7 @@ void EverythingNamesTheForkInAChild() {
 void TheFirstUseInAChild() {
   CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
   Fork([] {
-    CHECK(ProblemOf(Driver::GetInitialized().status()) == DriverProblem::kForkedChild);
+    CHECK(ProblemOf(Driver::GetInitialized().status()) == Driver::Problem::kForkedChild);
     int not_null = 0;
     const ContextGuard guard(reinterpret_cast<CUcontext>(&not_null));
     CHECK(guard.result() == CUDA_ERROR_NOT_INITIALIZED);

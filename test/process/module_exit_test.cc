@@ -103,7 +103,7 @@ void CUDA_CB InHostFunction(void* data) {
        {Module::LoadIn(seen->known, Ptx()).status(), seen->module->GetKernel("bounded").status(),
         seen->module->GetGlobal<int>(seen->known, "odd").status(),
         seen->kernel->FunctionIn(seen->unknown).status(),
-        seen->kernel->Attributes(seen->known).status()}) {
+        seen->kernel->AttributesIn(seen->known).status()}) {
     seen->refused = seen->refused && status.code() == absl::StatusCode::kPermissionDenied;
   }
 }

@@ -49,13 +49,12 @@ using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
-using cuguest::DriverProblem;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
 using cuguest::SharedContext;
 
 // Whatever is asked, the answer is a refusal with `code`, or a status with `problem`.
-void EverythingRefuses(DriverProblem problem, CUresult code) {
+void EverythingRefuses(Driver::Problem problem, CUresult code) {
   const auto refuses = [=](const absl::Status& status) {
     return ProblemOf(status) == problem && cuguest::CodeOf(status) == code;
   };
@@ -74,7 +73,8 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   static CUcontext not_null = nullptr;
   const auto context = reinterpret_cast<CUcontext>(&not_null);
   CHECK(refuses(SharedContext::Create(Device::Borrow(0)).status()));
-  CHECK(refuses(SharedContext::Create(Device::Borrow(0), cuguest::ContextOptions()).status()));
+  CHECK(refuses(
+      SharedContext::Create(Device::Borrow(0), cuguest::SharedContext::Options()).status()));
   CHECK(refuses(SharedContext::Attach(context).status()));
   const cuguest::SmCount one{1};
   CHECK(refuses(cuguest::SmCountOf(Device::Borrow(0)).status()));
@@ -131,14 +131,14 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
 }
 
 void NoLibrary() {
-  EverythingRefuses(DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
+  EverythingRefuses(Driver::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
 }
 
-void Stub() { EverythingRefuses(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY); }
+void Stub() { EverythingRefuses(Driver::Problem::kStub, CUDA_ERROR_STUB_LIBRARY); }
 
 void TooOld() {
   Sim::SetDriverVersion(6050);
-  EverythingRefuses(DriverProblem::kTooOld, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+  EverythingRefuses(Driver::Problem::kTooOld, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 }
 
 // The driver works and sees no device: counting them has an answer.
@@ -146,16 +146,17 @@ void NoDevice() {
   Sim::SetDeviceCount(0);
   CHECK(Driver::Get().ok());
   const absl::Status status = Driver::GetInitialized().status();
-  CHECK(ProblemOf(status) == DriverProblem::kNoDevice);
+  CHECK(ProblemOf(status) == Driver::Problem::kNoDevice);
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
   CHECK(Device::Count().value() == 0);
   const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
-  CHECK(ProblemOf(report.status) == DriverProblem::kNoDevice);
+  CHECK(ProblemOf(report.status) == Driver::Problem::kNoDevice);
   std::printf("%s\n", report.sentence.c_str());
   const absl::Status at = Device::At(cuguest::Device::Ordinal{0}).status();
-  CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
-  CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);
+  CHECK(ProblemOf(at) == Driver::Problem::kNoDevice);
+  CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
+        Driver::Problem::kNoDevice);
   std::printf("%s\n", std::string(at.message()).c_str());
 }
 

@@ -111,7 +111,7 @@ void AnAdoptedDriver() {
   CHECK(Driver::Adopt(lookup, nullptr).ok());
   CHECK(s_callbacks > 0);
   const absl::Status again = Driver::Adopt(lookup, nullptr);
-  CHECK(cuguest::ProblemOf(again) == cuguest::DriverProblem::kInUse);
+  CHECK(cuguest::ProblemOf(again) == cuguest::Driver::Problem::kInUse);
 }
 
 constexpr char kPtx[] = ".version 6.0\n.target sm_50\n.address_size 64\n";

@@ -150,12 +150,12 @@ std::vector<Call> Kernels() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.IsLoaded(t.ended).status();
        })},
-      {"Kernel::Attributes", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
-         return kernel.Attributes(t.home.ref()).status();
+      {"Kernel::AttributesIn", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.AttributesIn(t.home.ref()).status();
        })},
-      {"Kernel::Attributes: a destroyed context", kOver,
+      {"Kernel::AttributesIn: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
-         return kernel.Attributes(t.ended).status();
+         return kernel.AttributesIn(t.ended).status();
        })},
       {"Kernel::SetMaxDynamicSharedBytes", kOk,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
@@ -165,9 +165,9 @@ std::vector<Call> Kernels() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.SetMaxDynamicSharedBytes(t.home.ref(), 1 << 30);
        })},
-      {"Kernel::Parameters", Since(12040, kOk),
+      {"Kernel::ParametersIn", Since(12040, kOk),
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
-         return kernel.Parameters(t.home.ref()).status();
+         return kernel.ParametersIn(t.home.ref()).status();
        })},
       {"Kernel::Borrow", kOk, [](const Things& t) { return Kernel::Borrow(t.kernel); }},
       {"Kernel::Borrow: a function", kOk,

@@ -71,7 +71,7 @@ CHILD(meets_an_older_driver) {
 
 CHILD(finds_no_device) {
   Sim::SetDeviceCount(0);
-  CHECK(cuguest::ProblemOf(runtime::CanWork()) == cuguest::DriverProblem::kNoDevice);
+  CHECK(cuguest::ProblemOf(runtime::CanWork()) == cuguest::Driver::Problem::kNoDevice);
   CHECK(runtime::RuntimeCodeOf(runtime::CanWork()) == cudaErrorNoDevice);
   return 0;
 }

@@ -4,7 +4,7 @@
 // a case says so; on a GPU an affinity needs an MPS server, and the data of a graphics client are
 // refused.
 
-#include "cuguest/context_options.h"
+#include "cuguest/shared_context.h"
 
 #include <algorithm>
 #include <string>
@@ -13,18 +13,16 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
-BOOST_AUTO_TEST_SUITE(context_options)
+BOOST_AUTO_TEST_SUITE(shared_context_options)
 
 namespace {
 
 using cudasim::Sim;
 using cuguest::ContextGuard;
-using cuguest::ContextOptions;
 using cuguest::Device;
 using cuguest::SharedContext;
 using cuguest::SmCount;
@@ -49,22 +47,22 @@ struct Supported {
   }
 };
 
-ContextOptions Affinity(unsigned count) {
-  ContextOptions options;
+SharedContext::Options Affinity(unsigned count) {
+  SharedContext::Options options;
   options.execution_affinity = SmCount{count};
   return options;
 }
 
 char blob[64];
 
-ContextOptions Cig(void* data = blob) {
-  ContextOptions options;
+SharedContext::Options Cig(void* data = blob) {
+  SharedContext::Options options;
   options.cig = CUctxCigParam{CIG_DATA_TYPE_NV_BLOB, data};
   return options;
 }
 
 // Which must fail.
-absl::Status Refusal(const ContextOptions& options, Device device = kFirst,
+absl::Status Refusal(const SharedContext::Options& options, Device device = kFirst,
                      const char* failing = nullptr) {
   const OwnContext callers;
   SetStack({callers.get()});
@@ -109,7 +107,7 @@ unsigned FlagsOf(const SharedContext& context) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(flags_alone_make_a_plain_context) {
-  ContextOptions options;
+  SharedContext::Options options;
   options.flags = CU_CTX_SCHED_YIELD;
   BOOST_TEST(SmCountOf(kFirst).ok());  // the driver is found, and initialised
   Sim::ResetCalls();
@@ -129,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
   SetStack({callers.get()});
   const auto before = Sim::Live();
   for (const unsigned count : {1u, 7u, 16u, 132u}) {
-    ContextOptions options = Affinity(count);
+    SharedContext::Options options = Affinity(count);
     options.flags = CU_CTX_SCHED_BLOCKING_SYNC;
     Sim::ResetCalls();
     SharedContext shared = SharedContext::Create(kFirst, options).value();
@@ -198,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_older_driver_is_named, *NeedsDriverBefore(12050, "cuCtxC
   BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
   BOOST_TEST(Says(status, "has no cuCtxCreate of CUDA 12.5; driver 555.42 or newer is needed"),
              status.ToString());
-  BOOST_TEST((cuguest::ProblemOf(status) == cuguest::DriverProblem::kEntryMissing));
+  BOOST_TEST((cuguest::ProblemOf(status) == cuguest::Driver::Problem::kEntryMissing));
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_signature_is_named, *OnlySim()) {
@@ -214,10 +212,10 @@ BOOST_AUTO_TEST_CASE(a_missing_signature_is_named, *OnlySim()) {
 
 BOOST_AUTO_TEST_CASE(what_no_driver_could_do_is_refused) {
   const Supported supported;
-  ContextOptions both = Affinity(16);
+  SharedContext::Options both = Affinity(16);
   both.cig = Cig().cig;
   const struct {
-    ContextOptions options;
+    SharedContext::Options options;
     const char* words;
   } kRows[] = {
       {Affinity(0), "an execution affinity of 0 SMs: a context needs at least one SM"},
@@ -237,7 +235,7 @@ BOOST_AUTO_TEST_CASE(what_the_driver_refuses_names_the_device,
                      *OnlySim() * NeedsDriver(11040, "cuCtxCreate_v3")) {
   const Supported supported;
   BOOST_TEST((cuguest::CodeOf(Refusal(Affinity(1000))) == CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
-  ContextOptions unknown_flags = Affinity(16);
+  SharedContext::Options unknown_flags = Affinity(16);
   unknown_flags.flags = 0x7;
   BOOST_TEST((cuguest::CodeOf(Refusal(unknown_flags)) == CUDA_ERROR_INVALID_VALUE));
   const absl::Status status = Refusal(Affinity(16), Device::Borrow(77));
@@ -250,7 +248,7 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks,
                      *OnlySim() * NeedsDriver(12050, "cuCtxCreate_v4")) {
   const Supported supported;
   for (const char* entry : {"cuCtxCreate", "cuCtxPopCurrent", "cuCtxGetId", "cuGetProcAddress"}) {
-    for (const ContextOptions& options : {Affinity(16), Cig()}) {
+    for (const SharedContext::Options& options : {Affinity(16), Cig()}) {
       BOOST_TEST_CONTEXT(entry) {
         const absl::Status status = Refusal(options, kFirst, entry);
         const bool is_lookup = entry == std::string("cuGetProcAddress");
