@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 2
 /// \file
-/// Which context should I work in? A library is given a stream, a pointer or a device,
-/// and each names a context in its own way. `Acquire...` finds it, says where it came
-/// from, and holds what must be kept alive. None creates a context, but for the one that
-/// is asked to.
+/// Which context should I work in? The `Acquire...` functions find the context of a stream, a
+/// pointer or a device, say where they found it, and hold what keeps it alive. They create a
+/// context only if asked to, with IfInactive::kCreate.
 ///
 ///   absl::Status Sort(float* values, size_t count, CUstream stream) {
 ///     const AcquireResult context = AcquireFromStream(stream);
@@ -13,15 +12,13 @@
 ///     if (!guard.ok()) return ToStatus(guard);
 ///     ...
 ///
-/// AcquiredGuard (acquired_guard.h) is the four lines as one scope.
+/// AcquiredGuard (acquired_guard.h) does these four lines in one.
 ///
 /// Note [While something captures]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
-/// the capturing stream, and not of stream 0. (With IfInactive::kCreate too; but what creates a
-/// context is better not left to the middle of a capture.)
-///
-/// Other notes are in docs/notes.md.
+/// Nothing here invalidates a stream capture, in any mode, on any thread. That includes
+/// AcquireFromStream of the capturing stream or of stream 0, and IfInactive::kCreate; but better
+/// not create a context in the middle of a capture. Other notes are in docs/notes.md.
 
 #ifndef CUGUEST_ACQUIRE_H_
 #define CUGUEST_ACQUIRE_H_
@@ -49,12 +46,11 @@ struct Acquired;
 /// A context to work in, where it was found, and what keeps it alive.
 /// Stack:   never touched, here or by the functions below.
 /// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
-///          destruction; none otherwise, because the caller, who passed the stream or the pointer
-///          or made the context current, keeps that alive for the call.
+///          destruction. None otherwise: the caller, who passed the stream or the pointer or made
+///          the context current, keeps the context alive for the call.
 /// Threads: a value; any thread.
 class AcquiredContext {
  public:
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE AcquiredContext(AcquiredContext&&) = default;
   CUGUEST_HIDE AcquiredContext& operator=(AcquiredContext&&) = default;
   CUGUEST_HIDE ~AcquiredContext() = default;
@@ -73,15 +69,14 @@ class AcquiredContext {
   // Takes over what `acquired` holds.
   explicit AcquiredContext(const internal::Acquired& acquired) noexcept;
 
-  /// Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
-  /// its reference back at the semicolon.
+  /// Give this to ContextGuard; valid as long as this object is. Not of a temporary, which releases
+  /// its reference at the semicolon.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept { return incarnation_; }
   const ContextRef& context() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const& noexcept { return incarnation_.get(); }
   CUcontext get() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
-  /// The device of the context.
   /// Errors: where the driver is asked, those of Driver::Get(), of a ContextGuard from a
   ///         ContextRef, and of Device::OfCurrentContext().
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
@@ -95,18 +90,16 @@ class AcquiredContext {
   PrimaryContext kept_;
 };
 
-/// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one,
-/// whose `->` does not compile on a temporary either.
+/// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one, whose
+/// `->` does not compile on a temporary either.
 class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
  public:
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE AcquireResult() = default;
   CUGUEST_HIDE AcquireResult(AcquireResult&&) = default;
   CUGUEST_HIDE AcquireResult& operator=(AcquireResult&&) = default;
   CUGUEST_HIDE ~AcquireResult() = default;
 
   using absl::StatusOr<AcquiredContext>::StatusOr;
-  /// As the one above, but hidden.
   CUGUEST_HIDE AcquireResult(AcquiredContext&& acquired)
       : absl::StatusOr<AcquiredContext>(std::move(acquired)) {}
 
@@ -117,40 +110,35 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 
 /// The functions below
 /// Threads: any. Not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is
-///          looked for), and what each one adds. Nothing is held and nothing has changed
-///          then.
+/// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is looked
+///          for), and what each function adds. Nothing is held or changed then.
+/// Cost:    what each function says; with IfInactive::kCreate see PrimaryContext::Retain.
+/// Source:  CUDA Driver API, cuStreamGetCtx, cuPointerGetAttribute(s); docs/guarantees.md.
 
-/// The context that `stream` belongs to. The handle must be alive: a created stream dies with its
-/// context, also by a reset, and the driver crashes on it more often than not.
-/// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
-///                              or its capture was invalidated and was not ended yet; or its green
-///                              context was destroyed
+/// The context that `stream` belongs to. The handle must be alive: a created stream is destroyed
+/// with its context, also by a reset, and the driver crashes on its handle more often than not.
+/// Errors: kFailedPrecondition  the stream is a special one and no living context is current; its
+///                              capture was invalidated and has not ended yet; or its green context
+///                              was destroyed
 ///         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
-/// Cost:   two driver calls, contention-free; for a special stream one where the current context
-///         is the one that the thread's last call of an Acquire function found current, and three
-///         after a sticky error.
-/// Source: CUDA Driver API, cuStreamGetCtx; docs/guarantees.md.
+/// Cost:   two driver calls, contention-free; for a special stream those of AcquireCurrent, and
+///         three after a sticky error.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
-/// The same for a caller that is given a device, too: for a special stream, AcquireOn(device,
-/// if_inactive). The device of any other stream is its context's; `device` is not compared with it.
-/// Errors: those of AcquireOn for a special stream, of AcquireFromStream(stream) for any other.
-/// Cost:   the same.
+/// For a caller that is also given a device: AcquireOn(device, if_inactive) for a special stream,
+/// and AcquireFromStream(stream) for any other, whose device is its context's and not compared with
+/// `device`.
+/// Errors, cost: those of the function that is called.
 [[nodiscard]] CUGUEST_API AcquireResult
 AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse);
 
 /// The context that owns the memory at `pointer`: any address within an allocation, of device,
-/// managed or pinned host memory.
-/// `if_inactive` is for pool and virtual memory, as in AcquireOn.
-/// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
-///                              freed
-///         kFailedPrecondition  pool or virtual memory, no context is on its device, and
-///                              creating one was not asked for; or the memory's context died
-///         and for pool and virtual memory those of PrimaryContext::Retain.
-/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four
-///         to nine for pool and virtual memory; with kCreate see PrimaryContext::Retain.
-/// Source: CUDA Driver API, cuPointerGetAttribute; docs/guarantees.md.
+/// managed or pinned host memory. `if_inactive` is for pool and virtual memory, as in AcquireOn.
+/// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null, freed
+///         kFailedPrecondition  the memory's context was destroyed
+///         and for pool and virtual memory those of AcquireOn.
+/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four to nine
+///         for pool and virtual memory.
 [[nodiscard]] CUGUEST_API AcquireResult
 AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRefuse);
 [[nodiscard]] CUGUEST_API AcquireResult
@@ -159,14 +147,12 @@ AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRe
 /// As AcquireFromPointer, for a caller that is given `bytes` of memory: they must lie in one
 /// allocation, or in mappings of virtual memory that are side by side and on one device. The length
 /// is not compared for memory that a pool has on the host, nor below CUDA 10.2, where the driver
-/// does not tell an allocation's start and size.
+/// does not report an allocation's start and size.
 /// Errors: those of AcquireFromPointer, and
 ///         kInvalidArgument  no bytes, more than there are addresses, or some that lie outside: the
 ///                           text names the range, and what is there
-/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); three to
-///         eight for pool and virtual memory, and one more for each further mapping; with kCreate
-///         see PrimaryContext::Retain.
-/// Source: CUDA Driver API, cuPointerGetAttributes; docs/guarantees.md.
+/// Cost:   as AcquireFromPointer; three to eight for pool and virtual memory, and one more for each
+///         further mapping.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
     CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
@@ -181,9 +167,8 @@ CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
                                     IfInactive if_inactive);
 }  // namespace internal
 
-/// Of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know their context: it is only checked
-/// that this was not destroyed or reset. `if_inactive` is for pool and virtual memory, as in
-/// AcquireOn.
+/// The context of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know it: only checks that
+/// it was not destroyed or reset. `if_inactive` is for pool and virtual memory, as in AcquireOn.
 /// Errors: kInvalidArgument     an empty buffer
 ///         kFailedPrecondition  its context was destroyed or reset
 ///         and for pool and virtual memory those of AcquireOn.
@@ -197,11 +182,10 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 }
 
 /// The current context, which must be on `device`.
-/// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
-///                              device: the text names both
-/// Cost:   two driver calls (query, cuCtxGetId) where the context is the one that the thread's last
-///         call of an Acquire function found current; otherwise, and below CUDA 12.0, three;
-///         contention-free.
+/// Errors: kFailedPrecondition  none is current, or it is destroyed or on another device: the text
+///                              names both
+/// Cost:   contention-free: two driver calls (query, cuCtxGetId) where the context is the one that
+///         the thread's last Acquire call found current; otherwise, and below CUDA 12.0, three.
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireCurrent(Device device) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
@@ -211,17 +195,14 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 }
 
 /// The current context if it is on `device`, else the primary context of `device`. With kRefuse it
-/// never creates the primary, but where the last holder lets go exactly between the question and
-/// the retain: see PrimaryContext::RetainIfActive.
-/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
-///                              and creating it was not asked for; the text names the
-///                              device that the current one is on
+/// never creates the primary, unless the last holder releases it exactly between the query and the
+/// retain: see PrimaryContext::RetainIfActive.
+/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive, and
+///                              creating it was not asked for; the text names the device that the
+///                              current one is on
 ///         and those of PrimaryContext::Retain.
-/// Cost:   for the current context, two driver calls (query, cuCtxGetId) where it is the one that
-///         the thread's last call of an Acquire function found current; otherwise, and below CUDA
-///         12.0, three; contention-free. For the primary, four, or six where another device's
-///         context is current, which take the driver's lock; with kCreate see
-///         PrimaryContext::Retain.
+/// Cost:   for the current context that of AcquireCurrent. For the primary, four driver calls, or
+///         six where another device's context is current; they take the driver's lock.
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireOn(
     Device device, IfInactive if_inactive = IfInactive::kRefuse) {
   const internal::CurrentContext asked;

@@ -26,17 +26,16 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Owns what one of the Acquire functions returned, and a ContextGuard by its incarnation, which
-/// ends first.
+/// Owns what an Acquire function returned, and a ContextGuard from it, which ends first.
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   that of the AcquiredContext, for the scope.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-/// Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
-/// Cost:    a ContextGuard from a ContextRef, beside the acquiring. Of a device: two driver calls
-///          where AcquireOn would make one, with a guard that is elided; no lock, no allocation.
+/// Errors:  test ok(). status() is that of acquiring or of entering; nothing has changed then.
+/// Cost:    a ContextGuard from a ContextRef, beside the acquiring. Of a device whose context is
+///          current: one driver call beside AcquireOn's, with a guard that is elided; no lock, no
+///          allocation.
 class [[nodiscard]] AcquiredGuard {
  public:
-  /// Leaves, and gives back what was acquired.
   [[gnu::always_inline]] CUGUEST_HIDE inline ~AcquiredGuard() {}
 
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
@@ -71,8 +70,7 @@ class [[nodiscard]] AcquiredGuard {
     return WasAcquired() ? guard_.Reassert() : CUDA_ERROR_INVALID_CONTEXT;
   }
 
-  /// Leaves the context now; what was acquired is kept until the end of the scope. As
-  /// ContextGuard::Leave.
+  /// As ContextGuard::Leave. What was acquired is kept until the end of the scope.
   CUGUEST_HIDE CUresult Leave() noexcept { return guard_.Leave(); }
 
  private:

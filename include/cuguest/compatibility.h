@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 1
 /// \file
-/// Can CUDA work in this process, with the driver that is here and the toolkit that the
-/// caller was built with? And if not, what is to be done?
+/// Can CUDA work in this process, with the driver that is here and the toolkit that the caller was
+/// built with? And if not, what is to be done?
 ///
 ///   const cuguest::CompatibilityReport report =
 ///       cuguest::CheckCompatibility(cuguest::QueryVersions());
@@ -10,10 +10,9 @@
 ///   LOG(INFO) << report.sentence;
 ///   // "CUDA can work here: driver 580.159.04 (CUDA 13.0), 1 device"
 ///
-/// A library that calls the runtime asks runtime/version.h, which knows its version too.
-///
-/// This header is not a promise: a driver may still refuse a context for want of memory,
-/// or a kernel that has no code for the device.
+/// A library that calls the runtime asks runtime/version.h, which knows its version too. A positive
+/// answer is no promise: a driver may still refuse a context for want of memory, or a kernel that
+/// has no code for the device.
 
 #ifndef CUGUEST_COMPATIBILITY_H_
 #define CUGUEST_COMPATIBILITY_H_
@@ -27,8 +26,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// What decides whether CUDA can work in a process. Versions of APIs are as CUDA writes
-/// them: 13000 is CUDA 13.0.
+/// What decides whether CUDA can work in a process. In an API version, 13000 is CUDA 13.0.
 struct Versions {
   CUGUEST_HIDE Versions() = default;
   CUGUEST_HIDE Versions(const Versions&) = default;
@@ -45,8 +43,8 @@ struct Versions {
   std::string library;        ///< the file that libcuda was loaded from; empty if none was
   absl::Status problem;       ///< what Driver::GetInitialized() or counting the devices gave
 
-  /// Whether `library` is that of a forward-compatibility package: it is in a directory
-  /// `compat`, or its name has a later release than the kernel module.
+  /// Whether `library` is that of a forward-compatibility package: it is in a directory `compat`,
+  /// or its name has a later release than the kernel module.
   [[nodiscard]] CUGUEST_API bool uses_forward_compatibility() const;
 };
 
@@ -59,38 +57,34 @@ struct CompatibilityReport {
   CUGUEST_HIDE CompatibilityReport& operator=(CompatibilityReport&&) = default;
   CUGUEST_HIDE ~CompatibilityReport() = default;
 
-  /// OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and
-  /// ProblemOf() of what stands in the way; see
-  /// CheckCompatibility().
+  /// OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and ProblemOf()
+  /// of what stands in the way: see CheckCompatibility().
   absl::Status status;
   /// "CUDA can work here: ..." or "CUDA cannot work here: ...", why, and what to do.
   std::string sentence;
 };
 
-/// The versions of this process. `toolkit` is the including file's without being asked.
-///
-/// Initialises the driver, as Driver::GetInitialized() does and with what that means for
-/// children that are forked later. Creates no context.
-/// Stack:   never touched.
-/// Count:   never touched.
+/// The versions of this process. `toolkit` is the including file's by default. Initialises the
+/// driver, as Driver::GetInitialized() does, with the same effect on children that are forked
+/// later. Creates no context.
+/// Stack, count: never touched.
 /// Threads: any.
 /// Errors:  none; what failed is in `problem`.
-/// Cost:    a file under /proc is read, and the driver is loaded and initialised if it was
-///          not; then one driver call.
+/// Cost:    reads a file under /proc, loads and initialises the driver if need be; one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
 /// Whether CUDA can work with `versions`, on which alone the answer depends. Its status, where CUDA
 /// cannot work:
 ///
-///   `problem`'s code         `problem` is not OK: no driver, a stub, too old, a forked
-///                            child, no device, 803, 804 or another failure of cuInit
-///   kUnknown                 the driver does not tell its version, CUDA_ERROR_UNKNOWN
-///   kNotFound                no device, CUDA_ERROR_NO_DEVICE
-///   kUnimplemented           the runtime is of a newer major version than the driver,
-///                            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (cudaErrorInsufficient-
-///                            Driver, by runtime::RuntimeCodeOf)
-///   kFailedPrecondition      the caller was compiled with the headers of another major
-///                            version than the runtime's; no code of CUDA
+///   `problem`'s code     `problem` is not OK: no driver, a stub, too old, a forked child, no
+///                        device, 803, 804 or another failure of cuInit
+///   kUnknown             the driver does not tell its version, CUDA_ERROR_UNKNOWN
+///   kNotFound            no device, CUDA_ERROR_NO_DEVICE
+///   kUnimplemented       the runtime is of a newer major version than the driver,
+///                        CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (cudaErrorInsufficientDriver, by
+///                        runtime::RuntimeCodeOf)
+///   kFailedPrecondition  the caller was compiled with the headers of another major version than
+///                        the runtime's; no code of CUDA
 [[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
 
 CUGUEST_END_NAMESPACE

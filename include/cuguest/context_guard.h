@@ -2,15 +2,14 @@
 // Notes: docs/notes.md; tier: 2
 /// \file
 /// `ContextGuard` makes one CUDA context current for a scope and then leaves the calling thread's
-/// stack of contexts as it found it, also when something that was called inside did not.
+/// stack of contexts as it found it, also when something that was called inside did not. It calls
+/// the driver only: it starts no CUDA runtime, creates no context, never calls cuInit.
 ///
 ///   absl::Status Blur(CUcontext context, Image* image) {
 ///     cuguest::ContextGuard guard(context);
 ///     CUGUEST_RETURN_IF_ERROR(guard);    // of status.h
 ///     return LaunchBlur(image);          // runs with `context` current
 ///   }                                    // the caller's context is current again
-///
-/// It calls the driver only: it starts no CUDA runtime, creates no context, never calls cuInit.
 
 #ifndef CUGUEST_CONTEXT_GUARD_H_
 #define CUGUEST_CONTEXT_GUARD_H_
@@ -32,12 +31,12 @@ enum class GuardMode : unsigned char {
   /// No push then: two queries, over fifty times cheaper than a push and a pop with 16 threads in
   /// one context, because the driver counts those atomically.
   kElide,
-  /// Always push: the caller's entry survives also a callee that replaces the top.
+  /// Always push: the caller's entry survives even a callee that replaces the top.
   kAlwaysPush,
 };
 
 /// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
-/// Count:   none; it keeps nothing alive. That is the caller's business.
+/// Count:   none: the caller keeps the context alive.
 /// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
 ///          another one does.
 /// Cost:    driver calls when nothing went wrong: 2 elided (query, query), 4 switched (query, push,
@@ -45,25 +44,22 @@ enum class GuardMode : unsigned char {
 ///          inside a scope that was entered by a ContextRef to the same context: 2 (cuCtxGetId,
 ///          query). None of them fails. No lock; no allocation up to 16 deep; one thread_local.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed to enter has
-///          changed nothing and will restore nothing; result() says why. One whose ok() or result()
-///          is never asked reports kUnasked when it ends.
-/// Source:  CUDA Driver API, "Context Management"; Note [How a guard restores]; docs/guarantees.md,
-///          which names the tests.
+///          changed nothing and will restore nothing; result() says why. If neither ok() nor
+///          result() was called, it reports kUnasked when it ends.
+/// Source:  CUDA Driver API, "Context Management"; Note [How a guard restores]; docs/guarantees.md.
 class [[nodiscard]] CUGUEST_API ContextGuard {
  public:
-  /// Inside nothing, until MoveTo() enters: an empty guard is ok(), has no context, and its end
-  /// does nothing. No driver call. `mode` is what it will enter in.
+  /// Empty until MoveTo() enters, in `mode`: it is ok(), has no context, and its end does nothing.
+  /// No driver call.
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(GuardMode mode = GuardMode::kElide) noexcept
       : scope_(mode == GuardMode::kAlwaysPush) {}
 
-  /// Enters `context`, which must be alive: a destroyed handle that is pushed
-  /// corrupts the driver's heap, and no driver call can tell for certain. Give a
-  /// ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
-  /// for a destroyed context, as ContextRef::IsAlive says.
-  /// nullptr is refused rather than read as "none": for that, see NoContextGuard.
-  ///
-  /// `where` is for incidents. The default names the code that constructs the guard: give it where
-  /// that is the standard library's, as in emplace().
+  /// Enters `context`, which must be alive: pushing a destroyed handle corrupts the driver's heap,
+  /// and no driver call can detect one for certain. Give a ContextRef where it may have been
+  /// destroyed or reset meanwhile: exact for a reset, best effort for a destroyed context, as
+  /// ContextRef::IsAlive says. nullptr is refused, not read as "none": for that, see
+  /// NoContextGuard. `where` is for incidents. The default names the code that constructs the
+  /// guard: give it where that is the standard library's, as in emplace().
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
       CUcontext context, GuardMode mode = GuardMode::kElide,
       Location where = Location::Here()) noexcept
@@ -71,8 +67,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
 
-  /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
-  /// is current at its handle, since everything in the old one is gone.
+  /// The same, refused if the ref's context was destroyed or reset, even if another incarnation is
+  /// current at its handle: everything in the old one is gone.
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
       const ContextRef& context, GuardMode mode = GuardMode::kElide,
       Location where = Location::Here()) noexcept
@@ -80,17 +76,17 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
 
-  /// The same of what has a context and is no temporary, which might let it go: a SharedContext, a
-  /// Stream, a DeviceBuffer.
+  /// The same for an object with a context(): a SharedContext, a Stream, a DeviceBuffer. Not for a
+  /// temporary, which might release it.
   template <typename Holder, typename = internal::IfHasContext<Holder>>
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(Holder& holder,
                                                    GuardMode mode = GuardMode::kElide,
                                                    Location where = Location::Here()) noexcept
       : ContextGuard(ContextRef(holder.context()), mode, where) {}
 
-  /// Neither copied nor moved: a scope that is handed on is a ContextScope (context_scope.h). A
-  /// conditional guard is empty at first and enters with MoveTo(), or is a
-  /// std::optional<ContextGuard> and emplace(context, GuardMode::kElide, Location::Here()).
+  /// Neither copied nor moved: to hand a scope on, use ContextScope (context_scope.h). A
+  /// conditional guard starts empty and enters with MoveTo(), or is a std::optional<ContextGuard>
+  /// and emplace(context, GuardMode::kElide, Location::Here()).
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
@@ -101,14 +97,14 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
 
-  /// Why it is not inside, which ToStatus(guard) turns into a status with advice in words:
-  ///   CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
-  ///   CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
-  ///   CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
-  ///   CUDA_ERROR_NOT_PERMITTED         inside a stream callback
-  ///   CUDA_ERROR_OUT_OF_MEMORY         no host memory, over 16 scopes deep
-  ///   CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
-  ///   _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
+  /// Errors: why it is not inside, which ToStatus(guard) turns into a status with advice in words:
+  ///         CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
+  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
+  ///         CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
+  ///         CUDA_ERROR_NOT_PERMITTED         inside a stream callback
+  ///         CUDA_ERROR_OUT_OF_MEMORY         no host memory, over 16 scopes deep
+  ///         CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
+  ///         _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
@@ -120,31 +116,29 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// Whether it is inside without having pushed.
   [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return scope_.elided(); }
 
-  /// After a call into foreign code: makes the guard's context current again if it is
-  /// not, and reports who it was expected to be. The caller's entries below are
-  /// repaired at the same time, by the same rules as at the end of the scope.
+  /// After a call into foreign code: makes the guard's context current again if it is not, reports
+  /// the incident, and repairs the caller's entries below by the same rules as at its end.
   /// Stack:  as right after construction.
-  /// Errors: the code with which re-entering failed; the guard is then no longer
-  ///         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
-  ///         nothing done: it is empty or has ended, another guard of this copy of cuguest is
-  ///         inside it, a HostScope has taken it out, or this is another thread.
+  /// Errors: the code with which re-entering failed; the guard is then no longer ok(), and the
+  ///         caller's context is current. result(), and nothing done: it is not ok().
+  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is empty or has ended, another guard of
+  ///         this copy of cuguest is inside it, a HostScope has taken it out, or this is another
+  ///         thread.
   /// Cost:   one driver call when nothing is wrong, two when built from a ContextRef.
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
 
-  /// Makes `context`, which must be alive, the guard's: see Note [Moving to another context]. One
-  /// that is empty, or whose scope has ended, enters it in the mode that it was constructed with,
-  /// and is bound to the calling thread from then on. caller() stays what it was when it entered.
+  /// Moves the guard to `context`, which must be alive: see Note [Moving to another context]. A
+  /// guard that is empty or has ended enters it in the mode that it was constructed with, and is
+  /// bound to the calling thread from then on. caller() stays what it was when it entered.
   /// Stack:  as right after constructing a guard of `context` in place of this one.
   /// Errors: those of construction. The guard is where it was, and may be moved on; the end of the
   ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or
-  ///         Reassert() succeeds. Where a driver call fails in the middle of leaving one context
-  ///         and entering the other, the guard may be outside, with the caller's context current;
-  ///         Reassert() tells.
-  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: another guard of this copy of cuguest is
-  ///         inside it, a HostScope has taken it out, or it is bound to another thread (result()
-  ///         stays what it was then).
-  /// Cost:   in that Note: three driver calls for a change at most, one where there is none; one
-  ///         more by reference.
+  ///         Reassert() succeeds. If a driver call fails between leaving one context and entering
+  ///         the other, the guard may be outside, with the caller's context current; Reassert()
+  ///         tells. CUDA_ERROR_ILLEGAL_STATE, and nothing done: another guard of this copy of
+  ///         cuguest is inside it, a HostScope has taken it out, or it is bound to another thread
+  ///         (result() stays what it was then).
+  /// Cost:   at most three driver calls for a change, one if there is none; one more by reference.
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
                                              Location where = Location::Here()) noexcept {
     return scope_.MoveTo(internal::Incarnation::Unknown(context), where);
@@ -155,13 +149,12 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
     return scope_.MoveTo(internal::Incarnation::Of(context), where);
   }
 
-  /// Ends the scope now. Does nothing the second time, nor of an empty guard.
-  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
-  ///         otherwise the driver's code that prevented it (also in the incident): it has ended all
-  ///         the same. CUDA_ERROR_DEINITIALIZED is success: the process is ending.
-  ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is another thread than its
-  ///                               own: it has ended, and its thread restores the stack when it
-  ///                               can.
+  /// Ends the scope now. Does nothing the second time, nor for an empty guard.
+  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired; otherwise the
+  ///         driver's code that prevented it (also in the incident): it has ended all the same.
+  ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
+  ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is not its own thread: it
+  ///                               has ended, and its thread restores the stack when it can
   CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:

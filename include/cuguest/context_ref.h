@@ -2,15 +2,13 @@
 // tier: 2
 /// \file
 /// `ContextRef` names one incarnation of a context: its handle and the id the driver gave it. A
-/// handle alone does not: a primary context that was reset comes back at the same handle with
-/// everything that lived in it gone, and the handle of a destroyed context is given to the next one
-/// that is created. The id is never reused.
+/// handle alone does not: a primary context that was reset comes back at the same handle with all
+/// its contents gone, and the handle of a destroyed context is given to the next one that is
+/// created. The id is never reused. A ContextRef owns nothing and keeps nothing alive.
 ///
 ///   const ContextRef home = ContextRef::Current();   // while it is known alive
 ///   ...                                              // host code, maybe a reset
 ///   if (!home.IsAlive()) return RebuildEverything();
-///
-/// It owns nothing and keeps nothing alive.
 
 #ifndef CUGUEST_CONTEXT_REF_H_
 #define CUGUEST_CONTEXT_REF_H_
@@ -27,9 +25,9 @@ struct Incarnation;
 
 /// Stack:   never touched.
 /// Threads: a value; any thread.
-/// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
-///          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
-///          which cannot tell a reused handle from the old one.
+/// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs are equal if their
+///          handles are, and IsAlive() asks cuCtxGetApiVersion, which cannot tell a reused handle
+///          from the old one.
 /// Source:  CUDA Driver API, cuCtxGetId; docs/guarantees.md (reset and reuse of handles).
 class CUGUEST_API ContextRef {
  public:
@@ -37,15 +35,13 @@ class CUGUEST_API ContextRef {
 
   /// Names the present incarnation of `context`. The handle must be alive: the driver reads its
   /// memory to answer.
-  /// Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
-  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
-  ///         or a destroyed one (best effort), or the code of a missing driver;
-  ///         the ref is then empty.
+  /// Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr, CUDA_ERROR_CONTEXT_IS_DESTROYED
+  ///         for a reset primary context (exact) or a destroyed one (best effort), or the code of a
+  ///         missing driver; the ref is then empty.
   /// Cost:   one driver call (cuCtxGetId), contention-free.
   [[nodiscard]] static ContextRef Borrow(CUcontext context) noexcept;
 
-  /// Names the calling thread's current context; empty if there is none or it is
-  /// destroyed.
+  /// Names the calling thread's current context; empty if there is none or it is destroyed.
   /// Cost:   two driver calls, contention-free.
   [[nodiscard]] static ContextRef Current() noexcept;
 
@@ -55,20 +51,18 @@ class CUGUEST_API ContextRef {
   /// The driver's id; 0 if empty or below CUDA 12.0.
   [[nodiscard]] CUGUEST_HIDE unsigned long long id() const noexcept { return id_; }
 
-  /// Whether the handle still names the same incarnation of the same context.
-  ///
-  /// Exact for a primary context (the driver keeps its handle readable for the
-  /// life of the process) and for a context that the caller knows not to have been
-  /// destroyed. For a foreign context that may have been destroyed it is best
-  /// effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
-  /// answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
-  /// again, once crashed. Nothing documents it. So do not
-  /// ask about contexts that others destroy without telling you.
+  /// Whether the handle still names the same incarnation of the same context. Exact for a primary
+  /// context (the driver keeps its handle readable for the life of the process) and for a context
+  /// that the caller knows not to have been destroyed. For a foreign context that may have been
+  /// destroyed it is best effort, because the driver reads the handle's freed memory: on an H100
+  /// with driver 580 it mostly answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and once
+  /// crashed, where the memory had been used again. Nothing documents it. So do not ask about
+  /// contexts that others destroy without notice.
   /// Cost:   one driver call, contention-free.
   [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
 
   /// The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the incarnation that this ref
-  /// names was destroyed or reset (also when the handle names another one),
+  /// names was destroyed or reset (even if the handle names another one now),
   /// CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
   [[nodiscard]] CUresult Check() const noexcept;
 
@@ -77,7 +71,6 @@ class CUGUEST_API ContextRef {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "identify a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  /// The same incarnation of the same context.
   CUGUEST_HIDE friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
     return a.context_ == b.context_ && a.id_ == b.id_;
   }

@@ -3,7 +3,8 @@
 /// \file
 /// `ContextScope` is a ContextGuard in two halves, for hosts that enter a context in one function
 /// and leave it in another, and keep a stack of scopes of their own; and for a library's own worker
-/// threads, which bind a context once, so that the guards on their way find it current and elide.
+/// threads, which bind a context once, so that the guards inside find it current and elide. Where
+/// the scope is a block, and on a caller's thread, use ContextGuard.
 ///
 ///   cuguest::ContextScope& scope = scopes.emplace_back();  // of a std::vector<ContextScope>
 ///   const CUresult code = scope.Enter(context);
@@ -16,8 +17,6 @@
 ///   CUresult now = home.Enter(context, GuardMode::kAlwaysPush);
 ///   // Guards inside: two queries each. After a reset, for example, Reassert() fails.
 ///   while (now == CUDA_SUCCESS && jobs->RunOne()) now = home.Reassert();
-///
-/// Where the scope is a block, and on a caller's thread, use ContextGuard.
 
 #ifndef CUGUEST_CONTEXT_SCOPE_H_
 #define CUGUEST_CONTEXT_SCOPE_H_
@@ -34,7 +33,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// It verifies, repairs and reports as a ContextGuard does. It may be moved, as a vector moves its
 /// elements; scopes may be left in any order.
 /// Stack:   +1 or +0 by Enter(), undone by Leave(); net 0 over the scope.
-/// Count:   none; it keeps nothing alive.
+/// Count:   none: the caller keeps the context alive.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included. Move it on any.
 /// Cost:    that of a ContextGuard. Moving it costs nothing.
 class [[nodiscard]] CUGUEST_API ContextScope {
@@ -50,9 +49,8 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   }
 
   /// Enters `context`, which must be alive. `where` is for incidents.
-  /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, there is nothing
-  ///         to leave, and it may enter again.
-  ///         CUDA_ERROR_ILLEGAL_STATE  it is inside: nothing done
+  /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, and it may enter
+  ///         again. CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside.
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(CUcontext context, GuardMode mode = GuardMode::kElide,
                                             Location where = Location::Here()) noexcept {
     if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;
@@ -67,24 +65,22 @@ class [[nodiscard]] CUGUEST_API ContextScope {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
     return result();
   }
-  /// The same of what has a context and is no temporary, which might let it go: a SharedContext, a
-  /// Stream, a DeviceBuffer.
+  /// The same for an object with a context(), not a temporary, as for ContextGuard.
   template <typename Holder, typename = internal::IfHasContext<Holder>>
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(Holder& holder, GuardMode mode = GuardMode::kElide,
                                             Location where = Location::Here()) noexcept {
     return Enter(ContextRef(holder.context()), mode, where);
   }
 
-  /// Leaves the context.
   /// Errors: as ContextGuard::Leave: it has left, and is inside nothing then.
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.
   CUGUEST_HIDE CUresult Leave() noexcept {
     return scope_.IsInside() ? scope_.Leave(internal::EndIs::kAsked) : CUDA_ERROR_ILLEGAL_STATE;
   }
 
-  /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave; it
-  /// is ok() before the first. One whose context is gone is inside nothing when Reassert() has said
-  /// so; one that MoveTo() could not move stays where it was.
+  /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave;
+  /// before the first, it is ok(). When Reassert() has found its context gone, it is inside
+  /// nothing; one that MoveTo() could not move stays where it was.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }

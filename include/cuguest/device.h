@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 1
 /// \file
-/// `Device` names a GPU of this process. Asking for one initialises the driver but
-/// creates no context and makes none current.
+/// `Device` names a GPU of this process. Asking for one initialises the driver but creates no
+/// context and makes none current.
 ///
 ///   absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Device::Ordinal{1});
 ///   if (!device.ok()) return device.status();   // says how many there are
@@ -20,16 +20,15 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Stack:   never touched.
-/// Count:   never touched: no query here creates or retains a primary context.
+/// Stack, count: never touched: no query here creates or retains a primary context.
 /// Threads: a value; any thread.
-/// Errors:  every function gives those of Driver::GetInitialized(), except that
-///          Count() answers 0 where a working driver sees no device.
+/// Errors:  every function gives those of Driver::GetInitialized(), except that Count() answers 0
+///          where a working driver sees no device.
 class CUGUEST_API Device {
  public:
-  /// A position in this process's list of devices, in the order CUDA_VISIBLE_DEVICES
-  /// gave them. It means nothing in another process: pass a UUID there. Write
-  /// `Device::Ordinal{1}`; an int does not convert.
+  /// A position in this process's list of devices, in the order of CUDA_VISIBLE_DEVICES. It means
+  /// nothing in another process: pass a UUID there. Write `Device::Ordinal{1}`; an int does not
+  /// convert.
   enum class Ordinal : int {};
 
   /// The 16 bytes that name a device across processes and reboots.
@@ -48,12 +47,11 @@ class CUGUEST_API Device {
   /// How many devices this process sees.
   [[nodiscard]] static absl::StatusOr<int> Count();
 
-  /// Errors: kNotFound  no such device; the text says how many there are, and with
-  ///                    none at all what usually hides them.
+  /// Errors: kNotFound  no such device; the text says how many there are, and with none at all what
+  ///                    usually hides them
   [[nodiscard]] static absl::StatusOr<Device> At(Ordinal ordinal);
 
-  /// The device of the calling thread's current context.
-  /// Errors: kFailedPrecondition, CUDA_ERROR_INVALID_CONTEXT: none is current.
+  /// Errors: kFailedPrecondition, CUDA_ERROR_INVALID_CONTEXT: no context is current.
   [[nodiscard]] static absl::StatusOr<Device> OfCurrentContext();
 
   /// Names a device that the caller has as a handle. Nothing is checked.
@@ -69,13 +67,13 @@ class CUGUEST_API Device {
   [[nodiscard]] absl::StatusOr<std::string> Name() const;
   /// "0000:65:00.0"
   [[nodiscard]] absl::StatusOr<std::string> PciBusId() const;
-  /// Of a MIG instance its own. Before CUDA 11.4 a driver knows the whole device's only, which
-  /// all of its instances then share, and `is_mig` is false.
+  /// Of a MIG instance its own. Before CUDA 11.4 a driver knows only the whole device's, which all
+  /// of its instances then share, and `is_mig` is false.
   /// Needs:  cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
   /// Cost:   two driver calls and a lookup.
   /// Source: CUDA Driver API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG
-  ///         UUID"; that the first version then gives another one is what tells MIG mode, and
-  ///         has not been measured on such a device.
+  ///         UUID". cuguest detects MIG mode by the first version returning another UUID, which has
+  ///         not been measured on such a device.
   [[nodiscard]] absl::StatusOr<Uuid> GetUuid() const;
 
   CUGUEST_HIDE friend constexpr bool operator==(Device a, Device b) {

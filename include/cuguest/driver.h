@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 1
 /// \file
-/// `Driver` is a table of driver entry points that was resolved at run time, so
-/// that neither cuguest nor its embedder links libcuda: a program without a
-/// driver starts, and gets a status when it asks.
+/// `Driver` is a table of driver entry points that was resolved at run time, so that neither
+/// cuguest nor its embedder links libcuda: a program without a driver starts, and gets a status
+/// when it asks.
 ///
 ///   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
 ///   if (!driver.ok()) return driver.status();     // says what is missing
 ///   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
 ///
-/// driver_table.h lists the entries.
-///
-/// Nothing happens before the first call: no static constructor, no thread, no
-/// environment variable, no dlopen, no cuInit.
+/// driver_table.h lists the entries. Nothing happens before the first call: no static constructor,
+/// no thread, no environment variable, no dlopen, no cuInit.
 
 #ifndef CUGUEST_DRIVER_H_
 #define CUGUEST_DRIVER_H_
@@ -30,34 +28,28 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   no member touches it.
-/// Threads: immutable once resolved; every function here may be called from any
-///          thread, also at the same time for the first time. None holds a lock, so all
-///          of them may be called where the dynamic linker's lock is held: in the
-///          constructor of a library that is being loaded. Threads that race for the
-///          first use each load the driver library, and keep one table.
+/// Threads: immutable once resolved; every function here may be called from any thread, also at the
+///          same time for the first time. None holds a lock, so all of them may be called where the
+///          dynamic linker's lock is held: in the constructor of a library that is being loaded.
+///          Threads that race for the first use each load the driver library, and keep one table.
 struct CUGUEST_API Driver : DriverTable {
   CUGUEST_HIDE Driver() = default;
 
-  /// The process's driver, resolved from "libcuda.so.1" on the first call unless
-  /// Adopt() has given one. Does not call cuInit: enough for work in a context that
-  /// somebody else made.
-  ///
-  /// "The process's" is this copy of cuguest's: each library that embeds cuguest has a
-  /// table of its own.
+  /// The process's driver, resolved from "libcuda.so.1" on the first call unless Adopt() has given
+  /// one. "The process's" is this copy of cuguest's: each library that embeds cuguest has a table
+  /// of its own. Does not call cuInit: enough for work in a context that somebody else made.
   /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words
   ///         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
   ///         kUnimplemented       kTooOld: names the entry and the driver that has it
   ///         The outcome, good or bad, is kept for the life of the process.
-  ///         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory;
-  ///                              the next call tries again
-  /// Cost:   the first call loads the driver library (milliseconds); later ones
-  ///         read one atomic.
+  ///         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory; the next
+  ///                              call tries again
+  /// Cost:   the first call loads the driver library (milliseconds); later ones read one atomic.
   [[nodiscard]] static absl::StatusOr<const Driver*> Get();
 
-  /// The same, after cuInit(0): needed before devices and primary contexts can be
-  /// asked for. cuInit is visible to the host: a child forked afterwards cannot
-  /// use CUDA, so a library should call this when it is asked to work, not when
-  /// it is loaded.
+  /// The same, after cuInit(0), which devices and primary contexts need. cuInit is visible to the
+  /// host: a child forked afterwards cannot use CUDA, so a library should call this when it is
+  /// asked to work, not when it is loaded.
   /// Errors: those of Get(), and
   ///         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
   ///         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
@@ -66,32 +58,30 @@ struct CUGUEST_API Driver : DriverTable {
   /// Source: CUDA Driver API, "Initialization".
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 
-  /// Makes the driver that `lookup` knows the process's: for a host that has loaded the
-  /// driver itself, for a test that replaces entries, for a tool that wraps them. Call it
-  /// before anything else of this copy of cuguest; "libcuda.so.1" is then never opened.
+  /// Makes the driver that `lookup` knows the process's: for a host that has loaded the driver
+  /// itself, a test that replaces entries, a tool that wraps them. Call it before anything else of
+  /// this copy of cuguest; "libcuda.so.1" is then never opened.
   ///
   /// `lookup` is called with each name of the table during this call, and later by Find() and
   /// SharedContext::Create(Device, const Options&), on any thread. It must not throw, and it,
-  /// `user` and the functions that it gives must outlive every use of this copy of cuguest. It
-  /// may call cuguest, but that is a first use.
+  /// `user` and the functions that it gives must outlive every use of this copy of cuguest. It may
+  /// call cuguest, but that is a first use.
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
   ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
   ///                              kStub: cuDriverGetVersion answered CUDA_ERROR_STUB_LIBRARY
-  ///         kUnimplemented       kTooOld: `lookup` has no address for a required entry;
-  ///                              the text names it
+  ///         kUnimplemented       kTooOld: `lookup` has no address for a required entry; the text
+  ///                              names it
   ///         kResourceExhausted   kOther: no host memory
   /// Cost:   a call of `lookup` for each entry, and cuDriverGetVersion.
   static absl::Status Adopt(DriverLookup lookup, void* user);
 
-  /// Fills `driver` from the library at `path` (a soname or a file), leaving the
-  /// process's own table alone. For tests and for tools that look at several
-  /// drivers. The library is never unloaded.
+  /// Fills `driver` from the library at `path` (a soname or a file), leaving the process's own
+  /// table alone. For tests, and tools that look at several drivers. The library is never unloaded.
   /// Errors: those of Get(); `driver` is then unchanged.
   static absl::Status Load(const char* path, Driver* driver);
 
-  /// The entry `member`, or a status that names it and says which driver first
-  /// has it:
+  /// The entry `member`, or a status that names it and says which driver first has it:
   ///
   ///   auto get_id = driver->Require(&Driver::CtxGetId);
   ///
@@ -111,11 +101,9 @@ struct CUGUEST_API Driver : DriverTable {
   ///
   ///   auto create = driver->Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
   ///
-  /// Drivers before CUDA 11.3 cannot be asked for a version: there, only functions of the
-  /// table are found.
+  /// Drivers before CUDA 11.3 cannot be asked for a version: only functions of the table are found.
   /// Errors: kUnimplemented    kEntryMissing: this driver has no such function
-  ///         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is
-  ///                           empty
+  ///         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is empty
   /// Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.
   template <typename Function>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* name,
@@ -133,8 +121,8 @@ struct CUGUEST_API Driver : DriverTable {
   absl::StatusOr<void*> FindAddress(const char* name, int api_version) const;
 };
 
-/// Which of the problems a status from this header (or from anything that passed
-/// it on) reports; `kNone` for any other status.
+/// Which of the problems a status from this header (or from anything that passed it on) reports;
+/// `kNone` for any other status.
 [[nodiscard]] CUGUEST_API Driver::Problem ProblemOf(const absl::Status& status);
 
 CUGUEST_END_NAMESPACE

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 0
 /// \file
-/// `DriverTable` holds the addresses of driver functions. driver.h resolves it; this header
-/// brings <cuda.h> and nothing else, so that code without Abseil can use the table, too.
+/// `DriverTable` holds the addresses of driver functions. driver.h resolves it; this header brings
+/// <cuda.h> and nothing else, so that code without Abseil can use the table, too.
 ///
-/// Entries carry the driver's name without "cu", because <cuda.h> defines macros
-/// over the names (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin,
-/// depending on the including file), and a member whose name changes from one
-/// file to the next breaks the one-definition rule.
+/// Entries carry the driver's name without "cu", because <cuda.h> defines macros over the names
+/// (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin, depending on the including file),
+/// and a member whose name changes from one file to the next breaks the one-definition rule.
 
 #ifndef CUGUEST_DRIVER_TABLE_H_
 #define CUGUEST_DRIVER_TABLE_H_
@@ -21,19 +20,19 @@
 
 /// Note [The version beside each entry]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// cuGetProcAddress(name, version) answers with the newest signature that is not
-/// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
-/// takes one argument at 12000 and two at 13000. So the version that is asked for
-/// is the version of the signature written here, never CUDA_VERSION and never the
-/// driver's. Each signature is that of the PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
+/// cuGetProcAddress(name, version) answers with the newest signature that is not newer than
+/// `version`, and one name can mean two signatures: "cuCtxGetDevice" takes one argument at 12000
+/// and two at 13000. So each entry is asked for by the version of the signature written here, which
+/// is that of the PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>: never CUDA_VERSION, never
+/// the driver's.
 ///
-/// X(Name, version, suffix, (parameters)): `version` is the API version that
-/// introduced the signature (11040 is CUDA 11.4); a driver older than cuGetProcAddress
-/// (before CUDA 11.3) exports it as "cu", the name and `suffix`.
+/// X(Name, version, suffix, (parameters)): `version` is the API version that introduced the
+/// signature (11040 is CUDA 11.4); a driver older than cuGetProcAddress (before CUDA 11.3) exports
+/// it as "cu", the name and `suffix`.
 
 /// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
-/// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
-/// same signature and reports a release that no retain covers; the first one does not.)
+/// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the same
+/// signature and reports a release that no retain covers; the first one does not.)
 #define CUGUEST_REQUIRED_ENTRIES(X)                                                                \
   X(Init, 2000, "", (unsigned flags))                                                              \
   X(DriverGetVersion, 2020, "", (int* version))                                                    \
@@ -120,8 +119,8 @@
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                   \
      void** parameters, void** extra))
 
-/// Optional: null in the table where the driver does not have them. Ask for one
-/// with `Require`, which says which driver does.
+/// Optional: null in the table where the driver does not have them. Driver::Require says which
+/// driver does.
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                                                \
   X(DeviceGetUuid, 9020, "", (CUuuid * uuid, CUdevice device))                                     \
   X(DeviceGetP2PAttribute, 8000, "",                                                               \

@@ -28,12 +28,11 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Stack:   never touched by anything here, whatever is current: not by Create, and not when a
-///          green context that is an entry of some stack is destroyed. Such an entry stays, dead,
-///          and can be popped.
+/// Stack:   never touched, whatever is current: neither by Create, nor when a green context that is
+///          an entry of some stack is destroyed. Such an entry stays, dead, and can be popped.
 /// Count:   one reference to the device's primary context, which the driver takes and releases.
-/// Threads: distinct objects from any threads; one object needs outside locking. To be current, see
-///          Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
+/// Threads: distinct objects from any threads; one object needs outside locking. For being current,
+///          see Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
 ///          destructor there leaks), and not from a static or thread_local destructor: see Note [No
 ///          driver calls after main].
 /// Fork:    in a forked child it owns nothing: its destructor does nothing, Release() gives
@@ -42,20 +41,17 @@ CUGUEST_BEGIN_NAMESPACE
 /// Source:  CUDA Driver API, "Green Contexts"; docs/guarantees.md.
 class CUGUEST_API GreenContext {
  public:
-  /// One of at least `least` SMs of `device`; sm_count() says how many it has, see Note [The driver
-  /// rounds]. Two that are made so may have the same SMs: for disjoint ones, make
-  /// them of the parts of one SmSplit.
+  /// Makes one with at least `least` SMs of `device`; sm_count() says how many: see Note [The
+  /// driver rounds]. Two of these may share SMs; for disjoint ones, use parts of one SmSplit.
   /// Errors: those of SmSplit::Of() and of Create(partition).
   /// Cost:   three driver calls more than Create(partition).
   [[nodiscard]] static absl::StatusOr<GreenContext> Create(Device device, SmCount least);
 
-  /// One of a partition of an SmSplit.
-  /// Errors: those of Driver::GetInitialized(), and
+  /// Makes one of a part of an SmSplit.
+  /// Errors: those of Driver::GetInitialized(), and the following; nothing is held then:
   ///         kInvalidArgument    a partition of no SMs
   ///         kResourceExhausted  out of memory
   ///         kDataLoss           an earlier sticky error
-  ///         kUnimplemented      a driver below CUDA 12.4
-  ///         Nothing is held then.
   /// Cost:   four driver calls, and 6 MiB of device memory on an H100, of which the driver keeps 4
   ///         when it is destroyed. Where the primary context is inactive, creating it comes on top,
   ///         and destroying it afterwards: see PrimaryContext::Retain. A description of the
@@ -70,13 +66,13 @@ class CUGUEST_API GreenContext {
     return *this;
   }
 
-  /// As Release(), its result dropped.
+  /// As Release(), ignoring its result.
   ~GreenContext();
 
   /// The handle to make current, with a guard; nullptr if empty. cuCtxDestroy refuses it.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return state_.incarnation.get(); }
 
-  /// The same as CUDA's functions for green contexts take it.
+  /// The handle for CUDA's functions for green contexts.
   [[nodiscard]] CUGUEST_HIDE CUgreenCtx green() const noexcept { return state_.green; }
 
   /// Give this to ContextGuard, Stream::Create and SharedContext::Attach, and key caches by it.
@@ -88,24 +84,21 @@ class CUGUEST_API GreenContext {
   /// SmCount{0} if empty.
   [[nodiscard]] CUGUEST_HIDE SmCount sm_count() const noexcept { return state_.count; }
 
-  /// Destroys the green context now, and says what the destructor cannot. Succeeds if empty, and at
-  /// the end of the process. Its streams must be destroyed before: those that are left "result in a
-  /// memory leak" (CUDA Driver API, cuGreenCtxDestroy), and a Stream among them is let go without a
-  /// call. What is attached to it by SharedContext does not keep it: that counts as with any
-  /// context that somebody else owns.
-  ///
-  /// Guards, PerContext and ContextRef then treat it as any destroyed context; as with any, asking
-  /// about it is as exact as ContextRef::IsAlive. From CUDA 13.1 on the driver also invalidates the
-  /// captures of its streams (CUDA documentation; not measured).
+  /// Destroys the green context now, and reports what the destructor cannot. Succeeds if empty, and
+  /// at the end of the process. Destroy its streams before: those that are left "result in a memory
+  /// leak" (CUDA Driver API, cuGreenCtxDestroy), and a Stream among them is given up without a
+  /// driver call. A SharedContext that is attached to it only counts, as for any context of another
+  /// owner, and does not keep it alive. Guards, PerContext and ContextRef then treat it as any
+  /// destroyed context: asking about it is as exact as ContextRef::IsAlive. From CUDA 13.1 on the
+  /// driver also invalidates the captures of its streams (CUDA documentation; not measured).
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, somebody else destroyed it;
   ///                              then, as on success, this object is empty
   ///         the driver's code    it is still owned
   /// Cost:   two driver calls.
-  /// Source: CUDA Driver API, cuGreenCtxDestroy; docs/guarantees.md.
   absl::Status Release();
 
   /// Gives up ownership without a driver call; the green context, and with it the primary context,
-  /// lasts until somebody destroys it or the process ends.
+  /// exists until somebody destroys it or the process ends.
   CUGUEST_HIDE CUgreenCtx Leak() noexcept { return std::exchange(state_, State()).green; }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
 /// \file
-/// `HostScope` is the inverse of the guards: inside a guarded scope it gives the host
-/// its own stack back, so that a user callback, allocator or logger runs where its
-/// author expects, and then comes back to where the library was.
+/// `HostScope` is the inverse of the guards: inside a guarded scope it gives the host its own stack
+/// back, so that a user callback, allocator or logger runs where its author expects, and then comes
+/// back to where the library was.
 ///
 ///   cuguest::ContextGuard guard(context_);
 ///   ...
@@ -25,15 +25,14 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// It leaves the guards and scopes of this copy of cuguest that are open on the calling thread
-/// (those of ContextScope, DeviceGuard, CalleeScope and cuguest_push() too), the innermost
-/// first, and enters them again in the opposite order: the host finds the stack with which it
-/// called the library, however many guards are in between. It stops where somebody else's entry
-/// lies above what a guard left on the stack: that is the caller's, who called the library from
-/// inside it (a callback that was called without a HostScope, say).
-/// Stack:   leaves each guard's scope on construction (verifying and repairing, as at
-///          its end) and enters it again on destruction. What the host does to its
-///          own stack meanwhile is the host's right: the guards take what they find on
-///          the way back for the caller's stack, and report nothing.
+/// (those of ContextScope, DeviceGuard, CalleeScope and cuguest_push() too), the innermost first,
+/// and enters them again in the opposite order: the host finds the stack with which it called the
+/// library, however many guards are in between. It stops where somebody else's entry lies above
+/// what a guard left on the stack: that is the entry of a caller that called the library from
+/// inside that guard (a callback that was called without a HostScope, say).
+/// Stack:   leaves each guard's scope on construction (verifying and repairing, as at its end) and
+///          enters it again on destruction. The host may change its own stack meanwhile: on the way
+///          back the guards treat what they find as the caller's stack, and report nothing.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included: ended while a guard is open
 ///          that the host has entered inside it, it brings its guards back when that one has ended.
 ///          Ended on another thread it reports kElsewhere, and its guards stay outside: they are
@@ -44,18 +43,16 @@ CUGUEST_BEGIN_NAMESPACE
 ///          then. A guard that cannot come back (the host destroyed its context, also where the
 ///          handle names another incarnation) is no longer ok(), says why, and pushes nothing; what
 ///          was current before it stays so. One that is ended meanwhile does not come back.
-/// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
-///          time, for a guard of a raw handle), and one query for each that pushed but the
-///          innermost. No lock; no allocation up to 16 scopes
-///          deep.
+/// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first time,
+///          for a guard of a raw handle), and one query for each that pushed but the innermost. No
+///          lock; no allocation up to 16 scopes deep.
 class [[nodiscard]] CUGUEST_API HostScope {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit HostScope(Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
     scope_.EnterHost(nullptr, where);
   }
-  /// The same. `guard` is the one to ask afterwards; where it is not inside it makes no
-  /// difference.
+  /// The same. Check `guard` afterwards; where it is not inside it makes no difference.
   [[nodiscard]] CUGUEST_HIDE explicit HostScope(const ContextGuard& guard,
                                                 Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
 /// \file
-/// An incident is a disturbance of the context stack (or of the thread's stream-capture
-/// mode, or of the runtime's last error) that a guard found when its scope ended (or in
-/// `Reassert()`), and what the guard did about it; or a guard that was used wrongly. It names
-/// the guard's file and line, which is where to start looking for the culprit.
+/// An incident is a disturbance of the context stack (or of the thread's stream-capture mode, or of
+/// the runtime's last error) that a guard found when its scope ended (or in `Reassert()`), and what
+/// the guard did about it; or a guard that was used wrongly. It names the guard's file and line,
+/// which is where to start looking for the cause.
 ///
 ///   void Log(const cuguest::Incident& i, void*) noexcept {
 ///     my_log("%s:%d: a callee %s; the stack was %s", i.file, i.line,
@@ -12,9 +12,9 @@
 ///   }
 ///   cuguest::IncidentListener listener(&Log);  // incident_listener.h
 ///
-/// Without a listener incidents are counted and nothing is printed: a guest does not write
-/// to its host's stderr. There is one set of counts and of listeners for each copy of cuguest: a
-/// library that embeds it statically has its own, and is notified of its own guards only.
+/// Without a listener incidents are counted and nothing is printed: a guest does not write to its
+/// host's stderr. Each copy of cuguest has one set of counts and of listeners: a library that
+/// embeds it statically has its own, and is notified of its own guards only.
 
 #ifndef CUGUEST_INCIDENT_H_
 #define CUGUEST_INCIDENT_H_
@@ -35,8 +35,7 @@ struct Incident {
                    ///< destroyed and its entry with it
     kFailed,       ///< the driver refused a call that the restoration needed
     kCaptureMode,  ///< another stream-capture mode was left behind; the stack is not concerned
-    kLastError,    ///< another last error of the runtime was left behind, or the caller's taken;
-                   ///< the stack is not concerned
+    kLastError,    ///< the runtime's last error was changed, or the caller's taken; not the stack
     kElsewhere,    ///< a guard or scope was ended on another thread than its own; both stacks were
                    ///< left alone, and its own thread restores its stack
     kUnasked,      ///< a guard failed to enter, and ended without anybody having asked: what was
@@ -61,11 +60,10 @@ struct Incident {
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair
-  const char* file;  ///< of the guard, or of the MoveTo() by which it was where it was; a text that
-                     ///< says so where it was constructed by the standard library (emplace,
-                     ///< make_unique) and not given a Location, where it ended before those inside
-                     ///< it, or where it is a cuguest_push()
-  int line;          ///< of the guard; 0 where `file` is such a text
+  const char* file;    ///< of the guard, or of its MoveTo(); a text that says so where the standard
+                       ///< library constructed it (emplace, make_unique) without a Location, where
+                       ///< it ended before those inside it, or where it is a cuguest_push()
+  int line;            ///< of the guard; 0 where `file` is such a text
   unsigned long thread;  ///< the kernel's id of the calling thread (gettid)
 };
 

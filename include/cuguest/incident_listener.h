@@ -2,8 +2,8 @@
 // tier: 2
 /// \file
 /// `IncidentListener` is called for every incident as long as it exists. Several libraries that
-/// share one copy of cuguest each have their own, and a plugin may be unloaded once its
-/// listeners are destroyed.
+/// share one copy of cuguest each have their own, and a plugin may be unloaded once its listeners
+/// are destroyed.
 ///
 ///   void Log(const cuguest::Incident& incident, void* user) noexcept {
 ///     static_cast<Logger*>(user)->Write(incident.file, incident.line, Name(incident.kind));
@@ -24,14 +24,13 @@ CUGUEST_BEGIN_NAMESPACE
 using IncidentCallback = void (*)(const Incident& incident, void* user);
 
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
-/// their registration. A listener that is registered while an incident is reported may or may not
-/// be called for it.
-/// Threads: construct and destroy it on any. The destructor waits for calls of this listener
-///          that are in progress on other threads: afterwards neither callback nor user is used
-///          again. From inside its own callback it does not wait for that call, and may be
-///          followed by anything but unloading the code that runs. Two callbacks that destroy
-///          each other's listener at the same time wait for each other for ever; so does a
-///          destructor under a lock that the callback takes.
+/// registration; one that is registered during a report may or may not be called for it.
+/// Threads: construct and destroy it on any. The destructor waits for calls of this listener that
+///          are in progress on other threads: afterwards neither callback nor user is used again.
+///          From inside its own callback it does not wait for that call, and may be followed by
+///          anything but unloading the code that runs. Two callbacks that destroy each other's
+///          listener at the same time wait for each other for ever; so does a destructor under a
+///          lock that the callback takes.
 /// Cost:    no allocation; no lock of ours is held while a callback runs.
 class [[nodiscard]] CUGUEST_API IncidentListener {
  public:

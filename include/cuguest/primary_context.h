@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
 /// \file `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime
-/// and every other library of the process share. Owning a reference keeps that context alive, as
-/// long as nobody resets it; it does not make it current (that is ContextGuard's work).
+/// and every other library of the process share. The reference keeps that context alive, unless
+/// somebody resets it; it does not make it current, which is ContextGuard's work.
 ///
 ///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
 ///   if (!primary.ok()) return primary.status();
@@ -29,28 +29,25 @@ CUGUEST_BEGIN_NAMESPACE
 /// Source:  CUDA Driver API, "Primary Context Management"; docs/guarantees.md.
 class CUGUEST_API PrimaryContext {
  public:
-  /// What a query can know without creating anything.
   struct State {
     bool active;     ///< somebody holds a reference
     unsigned flags;  ///< CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
   };
 
   /// Takes one reference, creating the context if there is none.
-  /// Errors: those of Driver::GetInitialized(), and
+  /// Errors: those of Driver::GetInitialized(), and the following; nothing is held then:
   ///         kNotFound           no such device
   ///         kResourceExhausted  creating the context ran out of memory
   ///         kUnavailable        the device is in a compute mode that refuses it
   ///         kDataLoss           an earlier sticky error
-  ///         Nothing is held then.
   /// Cost:   the first reference of a device creates a context (about 90 ms and 0.5 GiB of device
   ///         memory on an H200); later ones are two driver calls.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
 
-  /// Takes one reference if somebody already holds one, and never creates the context.
-  ///
-  /// The driver has no such call, so this asks and then retains: if the last holder lets go exactly
-  /// in between, the context is created after all. A caller that must exclude that needs a
-  /// reference of its own.
+  /// Takes one reference if the context is active, and does not create it. The driver has no such
+  /// call, so this queries and then retains: if the last holder releases its reference exactly in
+  /// between, the context is created after all. A caller that must exclude that needs a reference
+  /// of its own.
   /// Errors: those of Retain, and kFailedPrecondition if the context is inactive.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
 
@@ -63,14 +60,14 @@ class CUGUEST_API PrimaryContext {
       : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
 
-  /// As Release(), its result dropped. Not from a static or thread_local destructor:
-  /// see Note [No driver calls after main].
+  /// As Release(), ignoring its result. Not from a static or thread_local destructor: see Note [No
+  /// driver calls after main].
   CUGUEST_HIDE ~PrimaryContext() {
     if (get() != nullptr) static_cast<void>(End());
   }
 
-  /// The shared context, or nullptr if empty. The handle of a device's primary context stays the
-  /// same through every reset; context() tells its incarnations apart.
+  /// nullptr if empty. The handle of a device's primary context stays the same through every reset;
+  /// context() tells its incarnations apart.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
@@ -79,7 +76,7 @@ class CUGUEST_API PrimaryContext {
 
   /// Whether the incarnation that was retained was reset: somebody reset the device
   /// (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.
-  /// Everything in the context is gone, also if it is active again. Release() and Retain() anew.
+  /// Everything in it is gone, even if the context is active again: Release() and Retain() anew.
   /// False if empty.
   /// Cost:   one driver call, contention-free. Exact.
   /// Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.

@@ -23,24 +23,21 @@ CUGUEST_BEGIN_NAMESPACE
 enum class SmCount : unsigned {};
 
 /// All SMs of `device`.
-/// Stack:   never touched.
-/// Count:   never touched.
+/// Stack, count: never touched.
 /// Threads: any.
-/// Errors:  those of Driver::GetInitialized(), and
-///          kNotFound  no such device
+/// Errors:  those of Driver::GetInitialized(), and kNotFound: no such device.
 /// Cost:    one driver call.
 [[nodiscard]] CUGUEST_API absl::StatusOr<SmCount> SmCountOf(Device device);
 
 /// The SMs that work in `context` is given. It may be given more: the CUDA documentation names MPS
-/// with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, and dynamic parallelism on compute capability 9.x
-/// (CUDA Driver API, "Green Contexts").
-/// Stack:   left as it was.
-/// Count:   none.
+/// with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, and dynamic parallelism on compute capability 9.x (CUDA
+/// Driver API, "Green Contexts").
+/// Stack, count: left as they were.
 /// Threads: any.
 /// Errors:  those of ContextGuard; and the driver's code where it refuses to answer.
 /// Cost:    four driver calls if the context is current, else six; one more for a green context,
 ///          and on a driver below CUDA 11.4.
-/// Needs:   a driver below CUDA 11.4 has contexts of whole devices only, and is asked for those.
+/// Needs:   below CUDA 11.4 a context always has the whole device, whose SMs are returned.
 /// Source:  CUDA Driver API, cuCtxGetExecAffinity; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API absl::StatusOr<SmCount> SmCountOf(const ContextRef& context);
 

@@ -24,8 +24,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// A device's SMs, split into parts of one size and a rest.
 struct SmSplit {
-  /// Owns nothing: partitions only name SMs. Partitions of one SmSplit have no SM in common; those
-  /// of two may have the same ones. Any number of green contexts can be made of one.
+  /// Only names SMs, and owns nothing. Parts of one SmSplit have no SM in common; those of two may.
+  /// Any number of green contexts can be made of one part.
   /// Threads: a value.
   class Part {
    public:
@@ -46,7 +46,6 @@ struct SmSplit {
     alignas(8) unsigned char resource_[144] = {};
   };
 
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE SmSplit() = default;
   CUGUEST_HIDE SmSplit(const SmSplit&) = default;
   CUGUEST_HIDE SmSplit(SmSplit&&) = default;
@@ -54,14 +53,12 @@ struct SmSplit {
   CUGUEST_HIDE SmSplit& operator=(SmSplit&&) = default;
   CUGUEST_HIDE ~SmSplit() = default;
 
-  /// For Of().
   CUGUEST_HIDE static constexpr unsigned kAsManyAsFit = 0xffffffff;
 
   /// Splits the SMs of `device` into `count` parts of at least `least` SMs each, and a rest.
   /// `flags` are CU_DEV_SM_RESOURCE_SPLIT_*: with CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
   /// the parts of an H100 are multiples of 2, whose kernels may not get large clusters.
-  /// Stack:   never touched.
-  /// Count:   never touched: no context is created.
+  /// Stack, count: never touched: no context is created.
   /// Threads: any. Not from a stream callback: kPermissionDenied.
   /// Errors:  those of Driver::GetInitialized(), and
   ///          kNotFound         no such device
