@@ -13,7 +13,7 @@
 ///   if (!picture.ok()) return picture.status();
 ///   absl::Status status = Upload(*picture, HostSpan<const float>(pixels));  // all of it
 ///
-/// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
+/// There is no owner of a mipmapped array: a context that is destroyed or reset around one corrupts
 /// the heap (docs/guarantees.md), which an owner cannot prevent.
 
 #ifndef CUGUEST_ARRAY_H_
@@ -38,21 +38,20 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
-/// array whose context was destroyed or reset calls no driver any more: the driver crashes on the
-/// handle of one whose context came back. This is as exact as ContextRef::IsAlive.
-///
-/// Texture and surface objects of an array do not keep it: it must outlive them, and the work that
-/// uses them.
-/// Stack:   as it was.
-/// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  every function that has any gives those of Driver::Get(), and
-///          kPermissionDenied  from a stream callback
-///          kDataLoss          an earlier sticky error
-///          kUnimplemented     an adopted driver (Driver::Adopt) without arrays
+/// An array goes with its context: when that is destroyed or reset, or its last reference is
+/// released. An Array whose context was destroyed or reset makes no driver calls any more, because
+/// the driver crashes on the handle of an array whose context came back; this is as exact as
+/// ContextRef::IsAlive. An array must outlive its texture and surface objects, which do not keep it
+/// alive, and the work that uses them.
+/// Stack:   as it was. Count: none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), and as follows; if Create() fails, nothing is held.
+///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
+///          kDataLoss            an earlier sticky error
+///          kUnimplemented       an adopted driver (Driver::Adopt) without arrays
+/// Cost:    Create() and Release() make six driver calls if the context is current, else eight.
 /// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; docs/guarantees.md.
 class [[nodiscard]] Array {
  public:
@@ -70,22 +69,17 @@ class [[nodiscard]] Array {
     std::size_t height = 0;
     std::size_t depth = 0;
 
-    /// Of the memory: bytes from one row to the next, and rows from one slice to the next. 0: as
-    /// close as `width` and `height` allow.
+    /// In memory: bytes from one row to the next, rows from one slice to the next; 0: packed.
     std::size_t pitch = 0;
     std::size_t rows = 0;
   };
 
-  /// An array as cuArray3DCreate makes one, not initialised: of one, two or three dimensions,
+  /// Creates an array as cuArray3DCreate does, not initialised: of one, two or three dimensions,
   /// layered or a cubemap, with its flags (CUDA_ARRAY3D_*). Invalidates no capture, in any mode, on
-  /// any thread. It belongs to `context`, also where that is a green context: which context an
-  /// array is made in then was not measured.
-  /// Errors: kInvalidArgument     no array can have this shape: the text has it
-  ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
-  ///         kResourceExhausted   out of memory
-  ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else eight; the creation itself may wait
-  ///         for the device.
+  /// any thread. It may wait for the device. The array belongs to `context`, even to a green
+  /// context: which context the driver creates it in then was not measured.
+  /// Errors: kInvalidArgument    no array can have this shape, which the message contains
+  ///         kResourceExhausted  out of memory
   [[nodiscard]] CUGUEST_API static absl::StatusOr<Array> Create(
       const ContextRef& context, const CUDA_ARRAY3D_DESCRIPTOR& shape);
 
@@ -105,7 +99,7 @@ class [[nodiscard]] Array {
   [[nodiscard]] CUGUEST_HIDE CUarray get() const noexcept { return shape_.array; }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == nullptr; }
 
-  /// What Describe() would say of it, without a driver call.
+  /// What Describe() returns for it, without a driver call.
   [[nodiscard]] CUGUEST_HIDE const ArrayDescription& description() const noexcept { return shape_; }
 
   /// The incarnation of the context that it was created in; empty if the array is.
@@ -113,11 +107,9 @@ class [[nodiscard]] Array {
     return object_.context();
   }
 
-  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
-  ///                              before; the array is empty then, as on success
+  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
-  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_API absl::Status Release();
 
   /// Gives up ownership without a driver call.
@@ -136,7 +128,6 @@ class [[nodiscard]] Array {
 
 namespace internal {
 
-// Without a stream it is done when the call returns.
 CUGUEST_API absl::Status CopyToArray(const Array& to, const CopyEnd& from, const Array::Part& part,
                                      const StreamRef* stream = nullptr);
 CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
@@ -146,31 +137,23 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
 
 /// Copy(), Upload(), Download() of arrays and their Async forms
 ///
-/// Between an array and memory, of the device or the host: whole, or the part that `part` names.
-/// Without a pitch the memory has as many bytes as the part; with one at least as many as lead to
-/// the end of its last row. An element of the memory is one of the array, or a part of one (a
-/// channel, a byte).
-///
-/// It runs as Note [Where a copy runs] says, without a stream in the array's context; it
-/// is done as Note [When a copy is done] says; and captures are treated as there. The memory and
-/// the stream may be another device's, also without peer access.
+/// Copies between memory, of the device or the host, and an array or the part of it that `part`
+/// names. Where neither a pitch nor rows are given the memory has as many bytes as the part; else
+/// at least as many as lead to the end of its last row. An element of the memory is one of the
+/// array, or a part of one (a channel, a byte). The memory and the stream may belong to another
+/// device, also without peer access. See Note [Where a copy runs] (without a stream, in the array's
+/// context), Note [When a copy is done] and, for captures, Note [While something captures].
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), and
-///          kOutOfRange          the array does not have the part; the text has both
-///          kInvalidArgument     the memory has another size than the part needs, or its elements
-///                               do not fit the array's; a pitch shorter than a row, or fewer rows
-///                               than a slice; the host's end is null, or memory was freed (as far
-///                               as the driver notices); an empty array or StreamRef
-///          kFailedPrecondition  a context that owns an end, or the stream's, ended: with
-///                               CUDA_ERROR_CONTEXT_IS_DESTROYED; or a capture
-///          kUnimplemented       the array's format is none of plain numbers of one size per
-///                               channel (use cuMemcpy3D); an adopted driver without the function
-///          kDataLoss            an earlier sticky error
-///          Nothing was copied then, except that a sticky error may come in the midst of it.
-/// Cost:    in driver calls: without a stream nine if the array's context is current, else eleven;
-///          with a stream five if its context is current, else seven. One more if the memory is a
-///          context's.
+/// Errors:  those of Copy() in copy.h, and
+///          kOutOfRange       the array does not have the part; the message contains both
+///          kInvalidArgument  the memory has another size than the part needs, or its elements do
+///                            not fit the array's; a pitch shorter than a row, or fewer rows than a
+///                            slice; an empty array
+///          kUnimplemented    the array's format is none of plain numbers of one size per channel
+///                            (use cuMemcpy3D); an adopted driver without the function
+/// Cost:    driver calls: nine if the array's context is current, else eleven; with a stream five
+///          if its context is current, else seven. One more if a context owns the memory.
 /// Source:  CUDA Driver API, cuMemcpy3D; docs/guarantees.md.
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// Copies and fills that find the right context by themselves, whatever is current: between
-/// device memory of any contexts and devices, and between it and the host.
+/// Copies and fills that find the right context by themselves, whatever is current: between device
+/// memory of any contexts and devices, and between it and the host.
 ///
 ///   absl::Status status = Upload(view, values);                      // done when it returns
 ///   if (status.ok()) status = CopyAsync(other_view, view, stream);   // done in the stream
@@ -56,7 +56,6 @@ CUGUEST_HIDE CopyEnd WrittenEnd(const DeviceView<T>& view) noexcept {
 CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
                                       const StreamRef* stream = nullptr);
 
-// The bits of an element of 1, 2 or 4 bytes.
 struct FillValue {
   unsigned bits;
   std::size_t size;
@@ -82,28 +81,25 @@ using NotDeduced = std::common_type_t<T>;
 /// Copy(), Upload(), Download(), Fill(), Zero() and their Async forms
 ///
 /// Copy() is between device memory, the destination first, as in cuMemcpy. Upload() is from the
-/// host and Download() to it, the view first. An asynchronous upload from a temporary container,
-/// which may be gone before the device has read it, does not compile (see RefersToElements).
-///
-/// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
-/// in no order that is promised. Nothing to copy is success, and no driver is called.
+/// host and Download() to it, the view first. Both ends have the same number of elements and must
+/// not overlap: the order of copying is not promised. Copying nothing succeeds, without a driver
+/// call. See Note [Where a copy runs], Note [When a copy is done] and Note [While something
+/// captures]. An asynchronous upload from a temporary container, which may be gone before the
+/// device has read it, does not compile (see RefersToElements).
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), and
-///          kInvalidArgument     the ends differ in their number of elements; the host's is
-///                               null; memory was freed (as far as the driver notices: its
-///                               address may have been given away again); a fill on a stream
-///                               of another device than the memory's; or an empty StreamRef
-///          kFailedPrecondition  a context that owns memory, or the stream's, ended: with
-///                               CUDA_ERROR_CONTEXT_IS_DESTROYED; pool or virtual memory, and
-///                               there is no context on its device; or a capture, see
-///                               Note [While something captures]
+///          kInvalidArgument     the ends differ in their number of elements; the host's is null;
+///                               freed memory (as far as the driver notices: its address may be in
+///                               use again); a fill on another device's stream; an empty StreamRef
+///          kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: a context that owns memory, or
+///                               the stream's, was destroyed or reset; pool or virtual memory, and
+///                               no context on its device; or a capture
 ///          kDataLoss            an earlier sticky error
-///          Nothing was copied then, except that a sticky error may come in the midst of it.
-/// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
-///          eleven, and two to eight more for pool and virtual memory; with a stream five if its
-///          context is current, else seven. One more if both ends are on a device. Text is made
-///          on failure only.
+///          Nothing was copied then, except that a sticky error may come in the middle of a copy.
+/// Cost:    driver calls: nine if the context it runs in is current, else eleven, and two to eight
+///          more for pool and virtual memory; with a stream five if its context is current, else
+///          seven. One more if both ends are on a device. Text is made on failure only.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>
@@ -130,7 +126,6 @@ CUGUEST_HIDE absl::Status UploadAsync(const DeviceView<T>& to,
                                       const StreamRef& stream) {
   return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
 }
-/// The source is gone before the device has read it.
 template <typename T, typename Host, typename = internal::IfEndsTooEarly<T, Host>>
 absl::Status UploadAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
 

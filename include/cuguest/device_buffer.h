@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in
-/// the order of its own stream, whatever is current at the time.
+/// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in the
+/// order of its own stream, whatever is current at the time.
 ///
 ///   absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(context, values);
 ///   if (!x.ok()) return x.status();
 ///   absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(context, x->size());
 ///
-/// It can take over what somebody else allocated by the driver or by the runtime, since the
-/// memory of both is freed alike (docs/guarantees.md).
+/// It can adopt memory of the driver or the runtime: both are freed alike (docs/guarantees.md).
 
 #ifndef CUGUEST_DEVICE_BUFFER_H_
 #define CUGUEST_DEVICE_BUFFER_H_
@@ -31,19 +30,17 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Stack:   as it was.
-/// Count:   none: it keeps neither its context nor its stream alive. Declare a buffer behind the
-///          Stream in whose order it is freed, so that it ends before that. One that ends after a
-///          Stream of this copy of cuguest is freed behind all that was submitted to it, for six
-///          driver calls more; after a stream that somebody else has destroyed it must not be
-///          freed.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  every function that has any gives those of Driver::Get(), and
-///          kPermissionDenied  from a stream callback
-///          kDataLoss          an earlier sticky error
-///          kResourceExhausted no host memory
+/// Stack:   as it was. Count: none: it keeps neither its context nor its stream alive. Declare a
+///          buffer after the Stream in whose order it is freed, to destroy it first. One that
+///          outlives a Stream of this copy of cuguest is freed behind all that was submitted to it,
+///          for six driver calls more; after other code destroyed the stream it must not be freed.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), and as follows; if creation fails, nothing is held.
+///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
+///          kDataLoss            an earlier sticky error
+///          kResourceExhausted   no host memory
 /// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync.
 template <typename T>
 class DeviceBuffer {
@@ -52,35 +49,29 @@ class DeviceBuffer {
                 "elements are copied byte by byte, and nobody constructs them");
 
  public:
-  /// `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of
-  /// its device's primary context, which then is context(). No elements: an empty buffer.
-  /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds
-  ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
-  ///         kResourceExhausted   out of memory
-  ///         Nothing is held then.
-  /// Cost:   eight driver calls if the context is current, else ten; the allocation itself
-  ///         may wait for the device.
+  /// `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of its
+  /// device's primary context, which then is context(). No elements: an empty buffer.
+  /// Errors: kInvalidArgument    the size in bytes is more than a size_t holds
+  ///         kResourceExhausted  out of memory
+  /// Cost:   eight driver calls if the context is current, else ten; it may wait for the device.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
                                                                           std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(context, kElements, count));
   }
 
-  /// Allocate(), and an Upload() of `values` into the buffer: the call returns when the copy is
-  /// done.
-  /// Errors: those of Allocate() and of Upload() in copy.h. Nothing is held then.
+  /// Allocate(), and an Upload() of `values`; it returns when the copy is done.
+  /// Errors: those of Allocate() and of Upload() in copy.h.
   /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 21.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {
     return Made(internal::OwnedMemory::CopyOf(context, kElements, values.data(), values.size()));
   }
 
-  /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use in
-  /// the stream's order from here on, and freed in it. The stream must live until then, unless a
-  /// Stream owns it.
-  /// Errors: as Allocate, and
+  /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use, and
+  /// freed, in the stream's order. The stream must live until then, unless a Stream owns it.
+  /// Errors: as Allocate(), and
   ///         kInvalidArgument     an empty ref
-  ///         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
-  ///                              its context does
+  ///         kFailedPrecondition  the stream or (stream 0) a blocking one of its context captures
   ///         kUnimplemented       a driver below CUDA 11.2, or a device without pools
   /// Cost:   eight driver calls if the stream's context is current, else ten.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AllocateAsync(
@@ -88,15 +79,15 @@ class DeviceBuffer {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
   }
 
-  /// Takes over what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
-  /// cudaMallocManaged or a pool. It is freed in the context that owns it. Of pool memory the
-  /// stream is not known, so work with it must be done before it is freed here.
-  /// Errors: those of DeviceView::Borrow, and
+  /// Takes ownership of what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
+  /// cudaMallocManaged or a pool. It is freed in the context that owns it. The stream of pool
+  /// memory is not known, so work with it must be done before it is freed here.
+  /// Errors: those of DeviceView::Borrow(), and
   ///         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
-  ///                           would never be freed; or pinned host or virtual memory, which
-  ///                           is freed in another way
-  ///         It keeps its owner. A module's variable is not recognised; freeing it fails.
-  /// Cost:   that of Describe(), twice; of AdoptAsync, three times.
+  ///                           would never be freed; or pinned host or virtual memory, which is
+  ///                           freed in another way
+  ///         It keeps its owner then. A module's variable is not recognised; freeing it fails.
+  /// Cost:   that of Describe(), twice; of AdoptAsync(), three times.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
                                                                        std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));
@@ -108,9 +99,8 @@ class DeviceBuffer {
 
   /// The same, freed in the order of `stream`, which must live until then, unless a Stream owns it;
   /// see Note [Memory freed in a stream that ends].
-  /// Errors: those of Adopt, and
-  ///         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
-  ///                           so (docs/guarantees.md)
+  /// Errors: those of Adopt(), and kInvalidArgument: an empty ref; or managed memory, which the
+  ///         driver does not free so (docs/guarantees.md).
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(
       CUdeviceptr pointer, std::size_t count, const StreamRef& stream) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));
@@ -151,26 +141,26 @@ class DeviceBuffer {
   }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
-  /// Frees it now: memory of Allocate and Adopt at once, waiting for the device where
-  /// cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Memory of
-  /// cuMemAlloc that was adopted so, and whose Stream has ended: at once, after a wait for the
-  /// stream's work. Succeeds if empty, and at the end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
-  ///                              context before; the buffer is empty then, as on success.
-  ///                              Or its stream captures, or is another thread's per-thread
-  ///                              stream: it is still owned.
-  ///         kInvalidArgument     its Stream ended while it captured: it is still owned
-  ///         the driver's code    it is still owned, and Release() may be tried again
-  /// Cost:   six driver calls if its context is current, else eight; in a stream's order eight
-  ///         and ten; of pool memory at once, four.
+  /// Frees it now: memory of Allocate() and Adopt() at once, waiting for the device where cuMemFree
+  /// does; of AllocateAsync() and AdoptAsync() when the stream gets there. Memory of cuMemAlloc
+  /// that AdoptAsync() adopted, and whose Stream was destroyed: at once, after a wait for the
+  /// stream's work. Succeeds if empty, and at process exit.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
+  ///         In all other cases the buffer still owns the memory:
+  ///         kFailedPrecondition  its stream captures, or is another thread's per-thread stream
+  ///         kInvalidArgument     its Stream was destroyed while it captured, or without an event
+  ///                              behind its work
+  ///         the driver's code    Release() may be tried again
+  /// Cost:   six driver calls if its context is current, else eight; in a stream's order eight and
+  ///         ten; of pool memory at once, four.
   CUGUEST_HIDE absl::Status Release() { return memory_.Release(); }
 
   /// The same, in the order of another stream than the one it would be freed in; see Note [Memory
   /// freed in a stream that ends].
-  /// Errors: also kInvalidArgument     an empty ref: it is still owned
-  ///              kFailedPrecondition  with CUDA_ERROR_INVALID_CONTEXT: the stream's context was
-  ///                                   destroyed or reset, and the memory's was not: it is still
-  ///                                   owned
+  /// Errors: also, with the memory still owned,
+  ///         kInvalidArgument     an empty ref
+  ///         kFailedPrecondition  CUDA_ERROR_INVALID_CONTEXT: the stream's context was destroyed or
+  ///                              reset, and the memory's was not
   CUGUEST_HIDE absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
 
   /// Gives up ownership without a driver call.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 3
 /// \file
-/// `DeviceView<T>` is a span of memory that a device can reach: an address, a number of
-/// elements, and whose it is. `Borrow` makes one of somebody's pointer, and finds out first
-/// whether that is true.
+/// `DeviceView<T>` is a span of memory that a device can reach: an address, a number of elements,
+/// and whose it is. `Borrow` makes one of another owner's pointer, which it checks first.
 ///
 ///   absl::Status Scale(float* values, size_t count) {          // whose pointer?
 ///     absl::StatusOr<DeviceView<float>> view = DeviceView<float>::Borrow(values, count);
@@ -26,12 +25,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It owns nothing and keeps nothing alive: the owner of the memory must keep it for as long as the
-/// view is used. Of memory that a context owns, the copies and fills of copy.h notice when that
-/// context was destroyed or reset.
-///
-/// T may be const, which is a view that is only read. A DeviceView<T> converts to a
-/// DeviceView<const T>.
+/// It keeps nothing alive: the memory's owner must keep it for as long as the view is used. If a
+/// context owns the memory, the copies and fills of copy.h notice that it was destroyed or reset. A
+/// view of const T is only read; a DeviceView<T> converts to one.
 /// Stack:   never touched, but see Describe() in memory.h.
 /// Threads: a value; any thread.
 template <typename T>
@@ -43,17 +39,14 @@ class DeviceView {
  public:
   CUGUEST_HIDE constexpr DeviceView() noexcept = default;  // no elements
 
-  /// A view of `count` elements from `pointer` on: device, managed, pinned host, pool or
-  /// virtual memory, of whichever context or device. Mapped virtual memory may go over any
-  /// number of mappings side by side, as expandable segments of an allocator do.
-  /// No elements: an empty view, and the pointer is not looked at.
+  /// A view of `count` elements from `pointer` on: device, managed, pinned host, pool or virtual
+  /// memory, of any context or device. Virtual memory may span any number of adjacent mappings, as
+  /// expandable segments do. No elements: an empty view; the pointer is not checked.
   /// Errors: those of Describe(), and
-  ///         kInvalidArgument     CUDA does not know the memory (null, plain host memory,
-  ///                              freed, gone with its context); it ends before the last
-  ///                              element; it is not aligned for T; or the size in bytes is
-  ///                              more than a size_t holds. The text says what is there.
-  ///         kFailedPrecondition  virtual memory that its device may not read, or not write
-  ///                              where T is not const
+  ///         kInvalidArgument     memory unknown to CUDA (null, plain host, freed, gone with its
+  ///                              context), too short, or not aligned for T; more bytes than a
+  ///                              size_t holds. The message says what is there.
+  ///         kFailedPrecondition  virtual memory its device may not read, or write for non-const T
   /// Cost:   that of Describe(); once for every mapping of virtual memory.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer,
                                                                       std::size_t count) {
@@ -71,8 +64,8 @@ class DeviceView {
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE DeviceView(const DeviceView<U>& other) noexcept : range_(other.range_) {}
 
-  /// For the driver API, and for kernels and the runtime; 0 and nullptr if empty. Of pinned
-  /// host memory: the address on the device's side.
+  /// For the driver API, and for kernels and the runtime; 0 and nullptr if empty. For pinned host
+  /// memory: the address on the device's side.
   [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept { return range_.pointer; }
   [[nodiscard]] CUGUEST_HIDE T* data() const noexcept {
     return reinterpret_cast<T*>(range_.pointer);

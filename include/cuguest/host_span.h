@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 0
 /// \file
-/// `HostSpan<T>` is a pointer and a count of elements in host memory, for one end of a copy:
-/// C++17 has no std::span. Anything contiguous with data(), size() and a value_type converts
-/// to one (a vector, an array, a string, a span), and so does a C array.
+/// `HostSpan<T>` is a pointer and a count of elements in host memory, for one end of a copy: C++17
+/// has no std::span. Anything contiguous with data(), size() and a value_type converts to one (a
+/// vector, an array, a string, a span), and so does a C array.
 ///
 ///   std::vector<float> values(n);
 ///   absl::Status status = Download(view, values);
 ///
 /// Note [Temporary containers]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
-/// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
-/// another HostSpan; see RefersToElements) may be a temporary for both. Where the elements are used
-/// after the call (UploadAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment to
-/// LaunchShape::attributes), a temporary that is not known to refer to elements only does not
-/// compile.
+/// As with std::span, a temporary vector converts to a HostSpan<const T>, for the call that it is
+/// an argument of, and not to a HostSpan<T>. A temporary that only refers to elements (a span, a
+/// string_view, another HostSpan; see RefersToElements) converts to both. Where the elements are
+/// used after the call (UploadAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment
+/// to LaunchShape::attributes), any other temporary does not compile.
 
 #ifndef CUGUEST_HOST_SPAN_H_
 #define CUGUEST_HOST_SPAN_H_
@@ -63,15 +62,13 @@ using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
 
 }  // namespace internal
 
-/// Whether a container only refers to its elements, which do not end with it. That cannot be seen
-/// from outside, so what is not known counts as owning: specialise it for a view of one's own, or
-/// name a HostSpan of the view.
+/// Whether a container only refers to its elements, which do not end with it. What is not known
+/// counts as owning: specialise it for a view of your own, or name a HostSpan of the view.
 ///
 ///   template <>
 ///   struct cuguest::RefersToElements<Pixels> : std::true_type {};
 ///
-/// Known are HostSpan, the spans and string views of std and of Abseil, and what says so to
-/// std::ranges (std::ranges::enable_borrowed_range).
+/// Known: HostSpan, spans and string views of std and Abseil, std::ranges::enable_borrowed_range.
 template <typename Container>
 struct RefersToElements
     : std::disjunction<internal::IsLikeSpan<Container>, internal::IsLikeStringView<Container>,
@@ -117,7 +114,6 @@ class HostSpan {
   CUGUEST_HIDE constexpr HostSpan(Array&& array) noexcept
       : HostSpan(array, std::extent_v<std::remove_reference_t<Array>>) {}
 
-  /// To const.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(const HostSpan<U>& other) noexcept

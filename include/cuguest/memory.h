@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// What is this pointer? `Describe()` answers for any address, a good one or not: which
-/// kind of memory it is, whose, how much, and who can reach it.
+/// What is this pointer? `Describe()` answers for any address, valid or not: which kind of memory
+/// it is, whose, how much, and which side can reach it.
 ///
 ///   const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
 ///   if (!memory.ok()) return memory.status();
@@ -27,7 +27,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
+/// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes. See Note
+/// [Whose memory it is] for the kinds.
 struct CUGUEST_API MemoryDescription {
   enum class Kind : unsigned char {
     kUnregistered,
@@ -37,8 +38,8 @@ struct CUGUEST_API MemoryDescription {
     kPool,
     kVirtual,
   };
-  /// What the device that holds the memory may do with it. Only virtual memory has another
-  /// answer than kReadWrite.
+  /// What the device that holds the memory may do with it: kReadWrite, except for virtual memory;
+  /// kNone if unregistered.
   enum class Access : unsigned char { kNone, kRead, kReadWrite };
 
   CUGUEST_HIDE MemoryDescription() = default;
@@ -48,16 +49,16 @@ struct CUGUEST_API MemoryDescription {
 
   /// The incarnation of the context that it belongs to; empty where it belongs to a device.
   ContextRef context;
-  /// Of pinned host memory: its context's; of pools and virtual memory on the host the one that the
-  /// driver names, which need not be the only one to reach it. Nothing if unregistered.
+  /// For pinned host memory its context's; for pools and virtual memory on the host the one that
+  /// the driver names, which need not be the only one to reach it. Nothing if unregistered.
   std::optional<Device> device;
 
-  /// Its pages are the host's, whatever kind it is; not of managed memory.
+  /// Whether its pages are the host's, whatever kind it is; never for managed memory.
   bool is_on_host = false;
 
-  /// The allocation around the pointer; of virtual memory, the one mapping around it, which
-  /// may have others beside it. 0 and 0 if unregistered, below CUDA 10.2, or memory of a pool on
-  /// the host, whose start the driver does not tell.
+  /// The allocation around the pointer; for virtual memory the one mapping around it, which may
+  /// have neighbours. 0 and 0 if unregistered, below CUDA 10.2, and for memory of a pool on the
+  /// host, whose start the driver does not report.
   CUdeviceptr base = 0;
   std::size_t size = 0;
 
@@ -74,28 +75,25 @@ struct CUGUEST_API MemoryDescription {
   }
   [[nodiscard]] CUGUEST_HIDE std::size_t bytes_left() const noexcept { return size - offset(); }
 
-  /// One line.
-  [[nodiscard]] std::string ToString() const;
+  [[nodiscard]] std::string ToString() const;  ///< one line
 };
 
 /// "device memory", "pinned host memory", ...
 [[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
-/// What kind of memory an address is in, and whose. Null, freed and plain host memory, and numbers
-/// that are no address, are kUnregistered. So is an address that is reserved and not mapped. The
-/// driver looks the address up and does not read from it.
-/// Stack:   net 0: host memory is asked about in its own context, if none is current, because
-///          only a context has an address for it. Nothing else touches it, and no context is
-///          needed or created.
-/// Threads: any. Invalidates no capture, of any mode, on any thread.
-/// Errors:  those of Driver::Get(), and
-///          kFailedPrecondition  before cuInit, in a forked child; or the memory's context
-///                               ended while it was looked at
-///          kPermissionDenied    from a stream callback
-/// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory
-///          up to eight if no context is current. They take the driver's lock: not for hot paths
-///          (60 ns on an H200; 250 ns with four threads).
-/// Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
+/// What kind of memory an address is in, and whose. Null, freed and plain host memory, numbers that
+/// are no address, and addresses that are reserved and not mapped are kUnregistered. The driver
+/// looks the address up and does not read from it.
+/// Stack:   net 0: host memory is looked up in its own context if none is current, as only a
+///          context has an address for it. Nothing else touches it. Needs and creates no context.
+/// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture, of any
+///          mode, on any thread.
+/// Errors:  those of Driver::Get(), and kFailedPrecondition: before cuInit, in a forked child; or
+///          the memory's context was destroyed or reset during the call.
+/// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory up
+///          to eight if no context is current. They take the driver's lock: not for hot paths (60
+///          ns on an H200; 250 ns with four threads).
+/// Needs:   nothing; below CUDA 10.2 without `base` and `size`, as said there.
 /// Source:  CUDA Driver API, cuPointerGetAttributes.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(const void* pointer);
@@ -103,9 +101,9 @@ struct CUGUEST_API MemoryDescription {
   return Describe(CUdeviceptr{0});
 }
 
-/// What the driver knows of a CUDA array. Its memory has no address: its elements are read and
-/// written by copies, and through texture and surface objects. Nobody tells which context an array
-/// is of, nor how much its device has set aside for it.
+/// What the driver knows of a CUDA array. Its memory has no address: copies, and texture and
+/// surface objects, read and write its elements. The driver reports neither which context an array
+/// belongs to nor how much its device has set aside for it.
 struct CUGUEST_API ArrayDescription {
   CUGUEST_HIDE ArrayDescription() = default;
 
@@ -120,17 +118,14 @@ struct CUGUEST_API ArrayDescription {
   /// Of all elements; 0 for formats other than plain numbers of one size per channel.
   std::size_t bytes = 0;
 
-  /// One line.
-  [[nodiscard]] std::string ToString() const;
+  [[nodiscard]] std::string ToString() const;  ///< one line
 };
 
-/// The handle must be alive: of an array that was destroyed, or went with its context, the driver
+/// The handle must be alive: for an array that was destroyed, or went with its context, the driver
 /// reads freed memory. Levels of a mipmapped array are arrays too.
 /// Stack:   never touched; no context is needed.
-/// Threads: any; not from a stream callback. Invalidates no capture.
-/// Errors:  those of Driver::Get(), and
-///          kInvalidArgument     null
-///          kPermissionDenied    from a stream callback
+/// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture.
+/// Errors:  those of Driver::Get(), and kInvalidArgument: null.
 /// Cost:    one driver call.
 /// Source:  CUDA Driver API, cuArray3DGetDescriptor; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);

@@ -22,15 +22,15 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Counted: the objects of one pair in this copy of cuguest share one access, which lasts until the
-/// last of them ends, in any order. Users of other copies, and the host, are not known: see Note
-/// [What the driver does not tell].
+/// The objects of one pair in this copy of cuguest share one access, which lasts until the last of
+/// them is destroyed, in any order. Other copies, and the host, are not counted: see Note [What the
+/// driver does not tell].
 /// Stack:   as it was. Count: none; it keeps neither context alive.
 /// Threads: distinct objects from any threads, which take turns at having the driver switch; one
-///          object needs outside locking. In a callback of the driver's, for a tool, that comes out
-///          of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
-/// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
-///          disabled in relaxed mode (docs/guarantees.md).
+///          object needs outside locking. In a tool's callback, which the driver makes out of such
+///          a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
+/// Captures: invalidates none: it is enabled and disabled in relaxed mode, because the driver
+///           otherwise ends captures for it, as for an allocation (docs/guarantees.md).
 /// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide, "Peer-to-Peer
 ///          Memory Copy"; docs/guarantees.md.
 class CUGUEST_API PeerAccess {
@@ -43,22 +43,20 @@ class CUGUEST_API PeerAccess {
     int relative_rank;  ///< 0 is the fastest link of this machine; undefined without access
   };
 
-  /// From `device` to the memory of `peer`. Of one device to itself there is no link: all
-  /// false.
+  /// From `device` to the memory of `peer`. A device has no link to itself: all false.
   /// Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
   /// Cost:   four driver calls; no context.
   /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
   [[nodiscard]] static absl::StatusOr<Link> Query(Device device, Device peer);
 
-  /// Lets `context` use the memory of `peer`; not the other way round. Where that is enabled
-  /// already, the driver says so by a call that fails (704), and nothing else can tell.
-  /// Errors: those of Driver::Get(), and
+  /// Lets `context` use the memory of `peer`; not the other way round. If that is enabled already,
+  /// a driver call fails with 704; there is no other way to know.
+  /// Errors: those of Driver::Get(), and as follows; nothing has changed then.
   ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
   ///         kUnimplemented       the devices have no link, or are the same one
   ///         kResourceExhausted   the device has as many peers as it can
   ///         kDataLoss            an earlier sticky error
-  ///         Nothing has changed then.
   /// Cost:   seven driver calls if `context` is current, else nine.
   [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
                                                          const ContextRef& peer);
@@ -81,13 +79,11 @@ class CUGUEST_API PeerAccess {
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
   [[nodiscard]] CUGUEST_HIDE const ContextRef& peer() const noexcept { return peer_; }
 
-  /// Whether somebody else than a PeerAccess of this copy of cuguest had enabled it before, who
-  /// then also has to disable it.
+  /// Whether code other than this copy's PeerAccess had enabled it, which then has to disable it.
   [[nodiscard]] CUGUEST_HIDE bool was_enabled() const noexcept { return was_enabled_; }
 
-  /// Ends the object now: disables the access, unless another object has it or somebody else had
-  /// enabled it. Success too if one of the contexts was destroyed, and the access with it, or if
-  /// somebody else has disabled it.
+  /// Disables the access, unless another object shares it or other code had enabled it. Success too
+  /// if a context was destroyed, and the access with it, or if other code has disabled it.
   /// Errors: the driver's code; it is still enabled, and Release() may be tried again.
   /// Cost:   as Enable().
   absl::Status Release();

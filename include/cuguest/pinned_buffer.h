@@ -29,16 +29,13 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// The memory goes with its context: when that is destroyed or reset, or its last reference is
 /// released, the pages are no longer the buffer's, portable or not, and must not be read or
-/// written. A buffer whose context was destroyed or reset calls no driver any more. This is as
-/// exact as ContextRef::IsAlive.
-/// Stack:   as it was.
-/// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  every function that has any gives those of Driver::Get(), and
-///          kPermissionDenied  from a stream callback
-///          kDataLoss          an earlier sticky error
+/// written. A buffer whose context was destroyed or reset makes no driver calls any more; this is
+/// as exact as ContextRef::IsAlive.
+/// Stack:   as it was. Count: none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), and kDataLoss: an earlier sticky error.
 /// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost.
 template <typename T>
 class PinnedBuffer {
@@ -49,14 +46,13 @@ class PinnedBuffer {
  public:
   /// `count` elements, not initialised. `flags`: any of CU_MEMHOSTALLOC_PORTABLE,
   /// CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTALLOC_WRITECOMBINED. No elements: an empty buffer.
-  /// Invalidates no capture, in any mode, on any thread.
+  /// Invalidates no capture, in any mode, on any thread. On failure nothing is held.
   /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds; other flags
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
   ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuMemHostAlloc
-  ///         Nothing is held then.
-  /// Cost:   eight driver calls if the context is current, else ten; the allocation itself
-  ///         locks pages, which takes longer than to allocate device memory.
+  /// Cost:   eight driver calls if the context is current, else ten; to lock pages takes longer
+  ///         than to allocate device memory.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<PinnedBuffer> Allocate(const ContextRef& context,
                                                                           std::size_t count,
                                                                           unsigned flags = 0) {
@@ -96,10 +92,8 @@ class PinnedBuffer {
   }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
-  /// Frees it now. Work of a device with the memory must be done. Succeeds if empty, and at the
-  /// end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
-  ///                              before; the buffer is empty then, as on success
+  /// Frees it now; a device's work with it must be done. Succeeds if empty, and at process exit.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Release() { return memory_.Release(); }

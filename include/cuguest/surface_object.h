@@ -30,38 +30,33 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
-/// object whose context was destroyed or reset calls no driver any more. This is as exact as
-/// ContextRef::IsAlive.
-///
-/// It does not keep its array alive: that must outlive it, and the work that writes through it.
-/// Stack:   as it was.
-/// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  every function that has any gives those of Driver::Get(), and
-///          kPermissionDenied  from a stream callback
-///          kDataLoss          an earlier sticky error
-///          kUnimplemented     an adopted driver (Driver::Adopt) without surface objects
+/// A surface object goes with its context: when that is destroyed or reset, or its last reference
+/// is released. An object whose context was destroyed or reset makes no driver calls any more; this
+/// is as exact as ContextRef::IsAlive. It does not keep its array alive: that must outlive it, and
+/// the work that writes through it.
+/// Stack:   as it was. Count: none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), and as follows; if Create() fails, nothing is held.
+///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
+///          kDataLoss            an earlier sticky error
+///          kUnimplemented       an adopted driver (Driver::Adopt) without surface objects
+/// Cost:    Create() and Release() make six driver calls if the context is current, else eight.
+/// Captures: Create() invalidates none, in any mode, on any thread.
 /// Source:  CUDA Driver API, cuSurfObjectCreate; docs/guarantees.md.
 class [[nodiscard]] SurfaceObject {
  public:
-  /// Of an array, in its context. Invalidates no capture, in any mode, on any thread; nor does the
-  /// other form.
+  /// Of an array, in its context.
   /// Errors: kInvalidArgument     an empty array
   ///         kFailedPrecondition  the array was made without CUDA_ARRAY3D_SURFACE_LDST, which the
-  ///                              CUDA documentation asks for and the driver does not look at; or
-  ///                              the context was destroyed or reset
-  ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else eight.
+  ///                              CUDA documentation requires and the driver does not check
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const Array& array);
 
-  /// Of an array of somebody else's, which is alive and of `context`.
+  /// Of another owner's array, which is alive and belongs to `context`.
   /// Errors: as above, and
   ///         kInvalidArgument     null
-  ///         kFailedPrecondition  an array of another context, with
-  ///                              CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; or the ref is empty
+  ///         kFailedPrecondition  an array of another context (CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
   /// Cost:   one driver call more: that of Describe().
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const ContextRef& context,
                                                                         CUarray array);
@@ -82,11 +77,9 @@ class [[nodiscard]] SurfaceObject {
     return object_.context();
   }
 
-  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
-  ///                              before; it is empty then, as on success
+  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
-  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Release() { return object_.Release(); }
 
   /// Gives up ownership without a driver call.

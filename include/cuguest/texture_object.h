@@ -30,26 +30,24 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
-/// object whose context was destroyed or reset calls no driver any more. This is as exact as
-/// ContextRef::IsAlive.
-///
-/// It keeps nothing alive: the array or the memory must outlive it, and the work that reads through
-/// it.
-/// Stack:   as it was.
-/// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  every function that has any gives those of Driver::Get(), and
-///          kPermissionDenied  from a stream callback
-///          kDataLoss          an earlier sticky error
-///          kUnimplemented     an adopted driver (Driver::Adopt) without texture objects
+/// A texture object goes with its context: when that is destroyed or reset, or its last reference
+/// is released. An object whose context was destroyed or reset makes no driver calls any more; this
+/// is as exact as ContextRef::IsAlive. It keeps nothing alive: the array or the memory must outlive
+/// it, and the work that reads through it.
+/// Stack:   as it was. Count: none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), and as follows; if Create() fails, nothing is held.
+///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
+///          kDataLoss            an earlier sticky error
+///          kUnimplemented       an adopted driver (Driver::Adopt) without texture objects
+/// Cost:    Create() and Release() make six driver calls if the context is current, else eight.
+/// Captures: Create() invalidates none, in any mode, on any thread.
 /// Source:  CUDA Driver API, cuTexObjectCreate; docs/guarantees.md.
 class [[nodiscard]] TextureObject {
  public:
-  /// What lies in memory that is read through a texture: elements, as those of an array. With a
-  /// height, rows of them.
+  /// How the memory is laid out: elements as those of an array, in rows if there is a height.
   struct Texels {
     CUGUEST_HIDE Texels() = default;
 
@@ -60,30 +58,24 @@ class [[nodiscard]] TextureObject {
     std::size_t pitch = 0;   ///< bytes from one row to the next; not used without a height
   };
 
-  /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes. Invalidates no
-  /// capture, in any mode, on any thread; nor do the other forms.
-  /// Errors: kInvalidArgument     an empty array; or the driver refuses `sampling` or `view`. It
-  ///                              hardly checks them: what the CUDA documentation forbids beyond
-  ///                              (a filter that does not fit the format) is not noticed.
-  ///         kFailedPrecondition  the context was destroyed or reset
-  ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else eight.
+  /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes.
+  /// Errors: kInvalidArgument  an empty array; or the driver refuses `sampling` or `view`. It
+  ///                           hardly checks them: what else the CUDA documentation forbids (a
+  ///                           filter that does not fit the format) goes unnoticed
   [[nodiscard]] CUGUEST_API static absl::StatusOr<TextureObject> Create(
       const Array& array, const CUDA_TEXTURE_DESC& sampling,
       const CUDA_RESOURCE_VIEW_DESC* view = nullptr);
 
-  /// Of memory, in `context`, which need not own it. The driver does not look whether the memory
-  /// is there and long enough; this does, as far as the view tells.
+  /// Of memory, in `context`, which need not own it. The driver does not check that the memory is
+  /// there and long enough; this function does, as far as the view tells.
   /// Errors: as above, and
-  ///         kOutOfRange       the texels reach beyond the end of `memory`
-  ///         kInvalidArgument  no texels; rows that overlap; an address or a pitch that is not
-  ///                           aligned as the device needs it
-  ///                           (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT and
-  ///                           _TEXTURE_PITCH_ALIGNMENT): the text names the alignment
-  ///         kUnimplemented    a format that is none of plain numbers of one size per channel: use
-  ///                           the form below
+  ///         kOutOfRange          the texels reach beyond the end of `memory`
+  ///         kInvalidArgument     no texels; rows that overlap; an address or pitch that is not
+  ///                              aligned to the device's CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT or
+  ///                              _TEXTURE_PITCH_ALIGNMENT: the message names the alignment
+  ///         kUnimplemented       a format not of plain numbers of one size: use the form below
   ///         kFailedPrecondition  the context that owns the memory was destroyed or reset
-  /// Cost:   the same; one driver call more for memory of another context.
+  /// Cost:   one driver call more for memory of another context.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<TextureObject> Create(
       const ContextRef& context, const DeviceView<T>& memory, const Texels& texels,
@@ -91,14 +83,10 @@ class [[nodiscard]] TextureObject {
     return OfMemory(context, internal::RangeAccess::Of(memory), texels, sampling);
   }
 
-  /// Of whatever cuTexObjectCreate takes, in `context`: for arrays of somebody else's, which must
-  /// be of `context`, and for mipmapped arrays.
+  /// Of any resource that cuTexObjectCreate takes, in `context`: for other owners' arrays, which
+  /// must belong to `context`, and for mipmapped arrays.
   /// Errors: kInvalidArgument     the driver refuses the resource, `sampling` or `view`
-  ///         kFailedPrecondition  an array of another context, with
-  ///                              CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; or the context was destroyed
-  ///                              or reset, or the ref is empty
-  ///         Nothing is held then.
-  /// Cost:   the same.
+  ///         kFailedPrecondition  an array of another context (CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
   [[nodiscard]] CUGUEST_API static absl::StatusOr<TextureObject> Create(
       const ContextRef& context, const CUDA_RESOURCE_DESC& resource,
       const CUDA_TEXTURE_DESC& sampling, const CUDA_RESOURCE_VIEW_DESC* view = nullptr);
@@ -110,8 +98,7 @@ class [[nodiscard]] TextureObject {
   CUGUEST_HIDE TextureObject(TextureObject&&) noexcept = default;
   CUGUEST_HIDE TextureObject& operator=(TextureObject&&) noexcept = default;
 
-  /// For kernels that run in context(), see Note [A number in its context]. 0, which is no object,
-  /// if empty.
+  /// For kernels that run in context(): see Note [A number in its context]. 0 (no object) if empty.
   [[nodiscard]] CUGUEST_HIDE CUtexObject get() const noexcept { return object_.handle(); }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == 0; }
 
@@ -120,11 +107,9 @@ class [[nodiscard]] TextureObject {
     return object_.context();
   }
 
-  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
-  ///                              before; it is empty then, as on success
+  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
-  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Release() { return object_.Release(); }
 
   /// Gives up ownership without a driver call.

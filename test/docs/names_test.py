@@ -128,7 +128,7 @@ if "--fix" in sys.argv:
 if not PAGE.exists() or PAGE.read_text() != page:
     failures.append("docs/names.md is not what the headers say: test/docs/names_test.py . BUILD --fix")
 for header in INCLUDE.rglob("*.h"):  # where a formatter has run two lines together
-    for line in re.findall(r"///.*\S (?:Errors|Source|Needs): .*", header.read_text()):
+    for line in re.findall(r"///.*\S (?:(?:Errors|Source|Needs): |(?:Stack|Count|Threads|Cost):  ).*", header.read_text()):
         if not re.search(r"\. Needs: .*\.$", line):
             failures.append(f"{header.name}: a label begins a line: {line}")
 failures += [f"{name} of {header} has no line" for name, (_, header, text) in sorted(names.items()) if not text]
