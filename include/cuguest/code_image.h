@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
-/// \file `CodeImage` is bytes of device code: what they are, what they are called in messages,
-/// which kernels they name. Whatever a compiler writes is accepted, also a newer one than cuguest
-/// knows; Validate() finds damage in images from places that are not trusted, before they reach the
-/// driver, which may crash.
+/// \file `CodeImage` is bytes of device code: their kind, their name in messages, the kernels they
+/// name. It accepts whatever a compiler writes, also a newer one than cuguest knows. Validate()
+/// finds damage in untrusted images before they reach the driver, which may crash.
 ///
 ///   absl::StatusOr<CodeImage> image = CodeImage::FromFile("kernels.fatbin");
 ///   if (!image.ok()) return image.status();
@@ -38,9 +37,9 @@ struct ImageAccess;
 
 /// Immutable, and a copy shares the bytes. No driver is needed or called.
 /// Threads: any.
-/// Errors:  everything that makes one gives kInvalidArgument for bytes that are no image, see
+/// Errors:  each function that makes one returns kInvalidArgument for bytes that are no image, see
 ///          Note [Damaged images]: the text has the image's name and what is wrong.
-/// Cost:    making one reads the header, and of a container those of its entries.
+/// Cost:    making one reads the header, and in a container those of its entries.
 class CUGUEST_API CodeImage {
  public:
   enum class Kind {
@@ -55,8 +54,7 @@ class CUGUEST_API CodeImage {
 
   /// Read at once; the file may change afterwards. name() is the path.
   /// Errors: kNotFound            no such file
-  ///         kInvalidArgument     a directory or another thing that is no regular file, or a
-  ///                              NUL in the path
+  ///         kInvalidArgument     no regular file, such as a directory, or a NUL in the path
   ///         kPermissionDenied    it may not be read
   ///         kResourceExhausted   more than 2 GiB
   ///         kUnavailable         reading failed
@@ -66,17 +64,16 @@ class CUGUEST_API CodeImage {
   [[nodiscard]] static absl::StatusOr<CodeImage> Copy(HostSpan<const unsigned char> bytes,
                                                       std::string_view name);
 
-  /// Not copied: the bytes must stay as they are for as long as any copy of the image lives,
-  /// and whatever is loaded from it. They are copied all the same if they are PTX without a
-  /// NUL as the last byte, or do not start at a multiple of 8.
+  /// Not copied: the bytes must stay unchanged as long as any copy of the image, or what is loaded
+  /// from it, exists. PTX without a final NUL, and bytes not aligned to 8, are copied.
   [[nodiscard]] static absl::StatusOr<CodeImage> Borrow(HostSpan<const unsigned char> bytes,
                                                         std::string_view name);
 
-  /// Not of bytes that may end with the statement: see Note [Temporary containers].
+  /// Not for bytes that may end with the statement: see Note [Temporary containers].
   template <typename Bytes, typename = internal::IfEndsTooEarly<unsigned char, Bytes>>
   static absl::StatusOr<CodeImage> Borrow(Bytes&& bytes, std::string_view name) = delete;
 
-  /// Copied. Made at run time, by NVRTC for example.
+  /// Copied. For PTX made at run time, by NVRTC for example.
   [[nodiscard]] static absl::StatusOr<CodeImage> FromPtx(std::string_view text,
                                                          std::string_view name);
 
@@ -90,29 +87,24 @@ class CUGUEST_API CodeImage {
   /// Starts at a multiple of 8. PTX ends in a NUL, which is counted.
   [[nodiscard]] HostSpan<const unsigned char> bytes() const noexcept;
 
-  /// Of the file, or as it was given; what was not named is "(unnamed)".
+  /// The file's path, or the name that was given; "(unnamed)" if that was empty.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  /// Whether it is free of damage that could harm the process; see Note [Damaged images]. For
-  /// images from places that are not trusted.
-  /// Errors: kInvalidArgument  it is certainly damaged: the text has the image's name, the
-  ///                           offset and what is wrong there; or it is an object of the host
-  ///                           without device code for a linker
-  /// Cost:   the first of this and the next two reads all bytes, and decompresses what is
-  ///         compressed; the image keeps what was found.
+  /// Whether it is free of damage that could harm the process; see Note [Damaged images].
+  /// Errors: kInvalidArgument  certain damage: the text has the image's name, the offset and what
+  ///                           is wrong; or a host object without device code for a linker
+  /// Cost:   this and the next two read all bytes once, decompressed; the image keeps the result.
   absl::Status Validate() const;
 
-  /// The kernels that can be read off the image, as the driver would be asked for them
-  /// (C++ ones mangled), sorted; of a container those of all that is in it, for whatever
-  /// architecture. A Module asks the driver instead, from CUDA 12.4 on.
+  /// The kernels that can be read off the image, sorted, as the driver names them (C++ ones
+  /// mangled); of a container, for all architectures. From CUDA 12.4 on a Module asks the driver.
   [[nodiscard]] const std::vector<std::string>& kernel_names() const;
 
-  /// Whether those are all. LTO IR does not tell its own, nor does what is damaged, what is not
-  /// understood, and what is compressed where the machine lacks the library to look into it.
+  /// Whether those are all. Not so for LTO IR, for what is damaged or not understood, and for what
+  /// is compressed where the machine lacks the library to decompress it.
   [[nodiscard]] bool names_all_kernels() const;
 
-  /// LTO IR, or a container with some: a linker with link-time optimisation has to
-  /// compile it.
+  /// Whether it is or contains LTO IR, which needs a linker with link-time optimisation.
   [[nodiscard]] bool has_lto_ir() const noexcept;
 
  private:

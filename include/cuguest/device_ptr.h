@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 3
 /// \file
-/// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
-/// memory it is, which DeviceView knows and a kernel does not want.
+/// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, without an owner.
 ///
 ///   absl::Status status = Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
 ///
@@ -20,15 +19,15 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It keeps nothing alive, and checks nothing.
+/// Keeps nothing alive, checks nothing, and unlike DeviceView does not know whose memory it is.
 /// Threads: a value; any thread.
 template <typename T>
 class DevicePtr {
  public:
   CUGUEST_HIDE constexpr DevicePtr() noexcept = default;  // null
 
-  /// The pointer must be one for the device, which its type does not say: so it is not converted
-  /// without a word. Where it may be anything, see DeviceView::Borrow.
+  /// Explicit, since the type does not show that the pointer is one for the device, as it must be.
+  /// Where it may be anything, see DeviceView::Borrow.
   CUGUEST_HIDE constexpr explicit DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
   CUGUEST_HIDE explicit DevicePtr(CUdeviceptr pointer) noexcept
       : pointer_(reinterpret_cast<T*>(pointer)) {}

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 0
 /// \file
-/// Symbol visibility and the versioned namespace.
-///
-/// `CUGUEST_API` is empty in a static build (`CUGUEST_STATIC`, which travels with
-/// the Meson, pkg-config and CMake dependency): a library that embeds cuguest
-/// must not re-export it, or two embedders in one process would silently share
+/// Symbol visibility and the versioned namespace. `CUGUEST_API` is empty in a static build
+/// (`CUGUEST_STATIC`, which travels with the Meson, pkg-config and CMake dependency): a library
+/// that embeds cuguest must not re-export it, or two embedders in one process would silently share
 /// one copy's statics. test/embed/ asserts it.
 
 #ifndef CUGUEST_EXPORT_H_
@@ -34,13 +32,13 @@
 
 /// Note [What two embedders share]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The dynamic linker makes equal visible symbols of a process one, and the compiler makes every
-/// inline function and static data member that it emits such a symbol. So the inline code of one
-/// embedder would run in another one, with the wrong copy's driver table and counts, and, being
-/// unique to the process (STB_GNU_UNIQUE), would keep the embedder loaded after dlclose. Hence:
+/// The dynamic linker makes equal visible symbols of a process one, and the compiler makes such a
+/// symbol of every inline function and static data member that it emits. So the inline code of one
+/// embedder would run in another, with the wrong copy's driver table and counts, and, being unique
+/// to the process (STB_GNU_UNIQUE), would keep the embedder loaded after dlclose. Hence:
 ///
-/// - Each inline function and static data member of the headers is declared with `CUGUEST_HIDE`.
-///   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
+/// - Each inline function and static data member of the headers is declared with `CUGUEST_HIDE`. It
+///   is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
 ///   visible: a class of the embedder's may have them as members, and its functions as parameters,
 ///   without a warning.
 /// - So is each implicit member that a compiler may emit: a struct whose members have initializers,
@@ -49,16 +47,14 @@
 ///   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled
 ///   with the headers of two patch releases can be linked into one.
 ///
-/// What remains are other people's templates over our types, like std::optional<ContextGuard>: they
-/// are as visible as the embedder makes its own code. Two embedders of the same release that are
-/// both compiled with default visibility can share those, and so, through them, one of the two
-/// copies of cuguest: they are the same code, a guard is ended by the copy that entered it, and the
-/// dynamic linker keeps a library loaded that another one uses. (Patch releases change no type that
-/// a template of somebody else's may hold.) To share nothing, compile with -fvisibility=hidden,
-/// link with a version script, or give the namespace a name of your own with
-/// CUGUEST_NAMESPACE_SUFFIX (Meson: -Dcuguest:namespace_suffix), the same for the library and for
-/// all that includes its headers.
-///
+/// Other people's templates over our types, like std::optional<ContextGuard>, remain as visible as
+/// the embedder makes its own code. Two embedders of the same release that are both compiled with
+/// default visibility can share those, and so, through them, one of the two copies of cuguest: they
+/// are the same code, the copy that entered a guard leaves it, and the dynamic linker keeps a
+/// library loaded that another one uses. (Patch releases change no type that a template of somebody
+/// else's may hold.) To share nothing, compile with -fvisibility=hidden, link with a version
+/// script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
+/// -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
 /// test/headers/hide.py finds declarations without the macro, and inserts it with --fix.
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
@@ -96,7 +92,7 @@ struct [[gnu::visibility("hidden")]] Hidden;
 CUGUEST_END_INTERNAL_NAMESPACE
 
 /// The last template parameter of a member template of a class template, beside CUGUEST_HIDE, which
-/// clang 14 does not heed there: what has a hidden argument is hidden.
+/// clang 14 ignores there: what has a hidden argument is hidden.
 #define CUGUEST_HIDE_TEMPLATE typename = ::cuguest::CUGUEST_INTERNAL_NAMESPACE::internal::Hidden
 
 #endif  // CUGUEST_EXPORT_H_

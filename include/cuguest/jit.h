@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 3
 /// \file
-/// What the driver's compiler and linker are told, and what they tell: for Module (module.h)
-/// and Linker (linker.h).
+/// Options and reports of the driver's compiler and linker, for module.h and linker.h.
 ///
 ///   JitOptions options;
 ///   options.max_registers = 64;
@@ -10,7 +9,7 @@
 ///   JitReport report;
 ///   absl::StatusOr<Module> module = Module::LoadIn(context, image, options, &report);
 ///
-/// Machine code is not compiled, and what concerns the compiler has no effect on it.
+/// Machine code is not compiled: the compiler's options have no effect on it.
 
 #ifndef CUGUEST_JIT_H_
 #define CUGUEST_JIT_H_
@@ -25,30 +24,28 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Options of the driver's compiler and linker. What is not set is the driver's choice.
-/// Errors: of whatever is given the options:
-///           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
-///                             optimization_level above 4; threads_per_block and target
-///                             together; or the driver refuses a value, without saying which
+/// Errors: kInvalidArgument, from all that take them: max_registers or threads_per_block of 0, on
+///         which drivers crash; optimization_level above 4; threads_per_block together with target;
+///         or the driver refuses a value, without saying which.
 /// Source: CUDA Driver API, CUjit_option; docs/guarantees.md.
 struct JitOptions {
   CUGUEST_HIDE JitOptions() = default;
 
   std::optional<unsigned> max_registers;  ///< of a thread
-  /// What the compiler is to make room for in registers: a launch with as many succeeds. Not
-  /// together with `target`.
+  /// The compiler uses so few registers that blocks of as many can be launched. Not with `target`.
   std::optional<unsigned> threads_per_block;
   std::optional<unsigned> optimization_level;  ///< 0 to 4; the driver's choice is 4
   /// By default that of the context, or of the device where code is loaded.
   std::optional<CUjit_target> target;
   std::optional<CUjit_cacheMode> cache_mode;  ///< of loads from global memory
-  /// Both are as the PTX directives .minnctapersm and .maxntid, which win where the code has
-  /// them, unless override_directives says otherwise. The first works with the second only.
-  /// Needs: CUDA 12.3, and 12.4. As with position_independent (12.0) and override_directives
-  ///        (12.4) kUnimplemented says so of an older driver, unless nvJitLink links.
+  /// As the PTX directives .minnctapersm and .maxntid, which win where the code has them, unless
+  /// override_directives is set. The first works only together with the second.
+  /// Needs: CUDA 12.3, and 12.4. Below that they are kUnimplemented, as are position_independent
+  ///        (12.0) and override_directives (12.4), unless nvJitLink links.
   std::optional<unsigned> min_blocks_per_multiprocessor;
   std::optional<unsigned> max_threads_per_block;
   /// Threads of the host that optimise, or load machine code; 0 is all processors.
-  /// Needs: CUDA 13.0, and 13.1; an older driver is not told, and works with one.
+  /// Needs: CUDA 13.0, and 13.1; an older driver does not receive them, and works with one.
   std::optional<unsigned> split_compile;
   std::optional<unsigned> loader_threads;
 
@@ -60,7 +57,7 @@ struct JitOptions {
 };
 
 /// What the driver said while it compiled or linked. Empty and zero where it did neither: with
-/// machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
+/// machine code, and with PTX that it had compiled before, in its cache (CUDA_CACHE_PATH).
 struct JitReport {
   CUGUEST_HIDE JitReport() = default;
   CUGUEST_HIDE JitReport(const JitReport&) = default;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. A launch is
-/// validated before it reaches the driver: the shape is compared with the limits of kernel and
-/// device, and the parameters with the kernel's.
+/// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. It validates
+/// shape and parameters, by the kernel's and the device's limits, before they reach the driver.
 ///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
 ///   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
@@ -53,22 +52,19 @@ struct LaunchShape {
 
   Dim3 grid;   ///< blocks
   Dim3 block;  ///< threads
-  /// Of dynamic shared memory, for each block. For more than 48 KiB see
-  /// Kernel::SetMaxDynamicSharedBytes().
+  /// Bytes of dynamic shared memory per block; over 48 KiB see Kernel::SetMaxDynamicSharedBytes().
   std::size_t shared_bytes = 0;
-  /// Blocks; the grid must be a multiple. Nothing: as the kernel was compiled.
+  /// Blocks of a cluster; the grid must be a multiple. Unset: as the kernel was compiled.
   /// Needs: CUDA 11.8, compute capability 9.0.
   std::optional<Dim3> cluster = {};
-  /// All blocks run at the same time, and may wait for one another.
-  /// Needs: CUDA 11.6.
+  /// All blocks run at the same time, and may wait for one another. Needs: CUDA 11.6.
   bool cooperative = false;
-  /// Further ones, as they are; read at the launch. Needs: CUDA 11.6.
+  /// Further attributes, passed on as they are; read at the launch. Needs: CUDA 11.6.
   HostSpan<const CUlaunchAttribute> attributes = {};
 
-  /// A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
-  /// elements; the last block may have more, so the kernel must check bounds. See also
-  /// LaunchForElements().
-  /// Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
+  /// A row of blocks of `block` threads, for one thread for each of `count` elements. The last
+  /// block may have more, so the kernel must check bounds. See also LaunchForElements().
+  /// Errors: kInvalidArgument  no elements, or a block of no threads
   ///         kOutOfRange       more than 2,147,483,647 blocks
   [[nodiscard]] CUGUEST_API static absl::StatusOr<LaunchShape> ForElements(std::size_t count,
                                                                            unsigned block);
@@ -98,38 +94,32 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 
 }  // namespace internal
 
-/// The parameters are copied before it returns. Success means submitted: what the kernel does
-/// wrong, an illegal address say, comes out of a later call.
-///
-/// In a capture the launch becomes a node of the graph. A launch that is refused here does not
-/// invalidate the capture, where the driver invalidates it for a bad shape; see
-/// Note [What is checked of a shape].
+/// Submits a launch; the parameters are copied before it returns. What the kernel does wrong, such
+/// as using an illegal address, is the error of a later call. In a capture the launch becomes a
+/// node of the graph. A launch that is refused here does not invalidate the capture; the driver,
+/// given a bad shape, would. See Note [What is checked of a shape].
 /// Stack:   as it was.
-/// Count:   none. The owners of the stream and of the code (the Module, a Kernel of it, or the
-///          owner of borrowed code) keep them until the kernel has run, and what was captured until
-///          its graph runs no more.
-/// Threads: any; but not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
-///          kInvalidArgument     the shape: a dimension that is zero, or more than the device
-///                               or the kernel allows, more shared memory, or a grid that is
-///                               no multiple of its cluster; or the parameters, see
-///                               Note [What is checked of parameters]. The text
-///                               says which, what was given and what is allowed.
+/// Count:   none. Keep the stream and the code (a Module, a Kernel of it, or what owns borrowed
+///          code) until the kernel has run and, if it was captured, until the graph runs no more.
+/// Threads: any, but not a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), Kernel and StreamRef, and these. Nothing was launched then.
+///          kInvalidArgument     the shape: a dimension that is zero or more than the device or the
+///                               kernel allows, too much shared memory, a grid that is no multiple
+///                               of its cluster; or the parameters: see Note [What is checked of
+///                               parameters]. The text names it, what was given and what is
+///                               allowed.
 ///          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
-///                               multiprocessors of the stream's context (of a green one, its
-///                               part of the device), or a cluster that does not fit on the
-///                               device
+///                               multiprocessors of the stream's context (of a green one, its part
+///                               of the device), or a cluster that does not fit on the device
 ///          kUnimplemented       a driver or a device without what the shape asks for
 ///          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or the
 ///                               stream's capture was invalidated and was not ended
 ///          kDataLoss            an earlier sticky error
-///          Nothing was launched then.
 /// Cost:    three driver calls, two of them contention-free, no lock, no allocation. Two on a
-/// device
-///          without clusters, for a launch without dynamic shared memory; then at most 1.03 times
-///          cuLaunchKernel alone (docs/cost.md). The third asks whether the stream
-///          captures, and has not been measured beside a launch. In a capture four more ask what
-///          the kernel allows, which others can change. On stream 0, CU_STREAM_LEGACY and
+///          device without clusters, for a launch without dynamic shared memory; then at most 1.03
+///          times cuLaunchKernel alone (docs/cost.md). The third asks whether the stream captures,
+///          and has not been measured beside a launch. In a capture four more ask what the kernel
+///          allows, which other code can change. On stream 0, CU_STREAM_LEGACY and
 ///          CU_STREAM_PER_THREAD five, and seven if its context is not current. The first launch of
 ///          a kernel in a context, and with a list of types, asks more. A cluster adds four, or six
 ///          if the context is not current, and so does a cooperative grid.
@@ -154,32 +144,28 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
                                 params.layout());
 }
 
-/// The type-erased overload: a pointer to each parameter. What they point to must be as large as
-/// the kernel's parameter is. The HostSpan is to be named: a container of pointers could be a
+/// The type-erased overload: a pointer to each parameter (kInvalidArgument if null), to an object
+/// as large as the kernel's parameter. Name the HostSpan: a container of pointers could be a
 /// parameter, and does not compile.
 ///
 ///   absl::Status status = Launch(kernel, shape, stream, HostSpan<void* const>(pointers));
-///
-/// Errors: also kInvalidArgument for one that is null.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
 
 /// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
 /// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
 /// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
-/// may have more threads than there are elements, so the kernel must check bounds. `params` are
-/// those of any form of Launch(). Where the block matters to the kernel's speed, see occupancy.h.
+/// may have more threads, so the kernel must check bounds. `params` are those of any form of
+/// Launch(). Where the block matters to the kernel's speed, see occupancy.h.
 ///
 ///   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
 ///
 /// No elements: success; nothing is launched or checked, and the driver is not called.
-/// Errors: those of Launch(), and
+/// Errors: those of Launch(), and as follows. Nothing was launched then.
 ///         kOutOfRange       more elements than 2,147,483,647 blocks have threads
 ///         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or
 ///                           for clusters of which the grid is no multiple
-///         Nothing was launched then.
-/// Stack, count, threads, captures: as of Launch().
-/// Cost:   the driver calls of Launch(). The block is looked up without one.
+/// Stack, count, threads, captures, cost: those of Launch(). The block costs no driver call.
 template <typename... Params>
 CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
                                             const StreamRef& stream, const Params&... params) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose
-/// functions call each other.
+/// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose functions
+/// call each other.
 ///
 ///   Linker linker(context);
 ///   linker.Add(*CodeImage::FromPtx(caller, "caller.ptx"));
@@ -12,10 +12,9 @@
 ///   if (!linked.ok()) return linked.status();   // names the input, holds the linker's log
 ///   absl::StatusOr<Module> module = Module::Load(*linked);
 ///
-/// It is no cuLinkCreate and cuLinkAddData in other words: the driver is called for a link when it
-/// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
-/// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
-/// that turns out too small is no loss.
+/// Unlike with cuLinkCreate and cuLinkAddData the driver keeps nothing between calls: Complete()
+/// does the whole link. So the driver never writes to what is gone, no state is lost with a context
+/// or left over by a fork, and a log that turns out too small is written again.
 
 #ifndef CUGUEST_LINKER_H_
 #define CUGUEST_LINKER_H_
@@ -35,50 +34,43 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; const functions of one object too. Complete()
-///          not in a stream callback: kPermissionDenied.
+/// Threads: distinct objects from any threads; const functions of one object too. Complete() not in
+///          a stream callback: kPermissionDenied.
 class CUGUEST_API Linker {
  public:
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE Linker(const Linker&) = default;
   CUGUEST_HIDE Linker(Linker&&) = default;
   CUGUEST_HIDE Linker& operator=(const Linker&) = default;
   CUGUEST_HIDE Linker& operator=(Linker&&) = default;
   CUGUEST_HIDE ~Linker() = default;
 
-  /// Links for the device of `context`, or for options.target. Asks the driver nothing.
+  /// Links for the device of `context`, or for options.target. No driver call.
   CUGUEST_HIDE explicit Linker(const ContextRef& context, const JitOptions& options = {})
       : context_(context), options_(options) {}
 
-  /// Inputs are linked in the order in which they came. The linker shares their bytes.
+  /// Inputs are linked in the order in which they are added. The linker shares their bytes.
   CUGUEST_HIDE void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
 
-  /// The same with what is in a file.
-  /// Errors: those of CodeImage::FromFile; nothing was added then.
+  /// Errors: those of CodeImage::FromFile(); nothing was added then.
   absl::Status AddFile(const std::string& path);
 
-  /// Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the architecture
-  /// of the context's device. May be called again, also after more was added: that is another link.
-  /// Invalidates no capture.
-  ///
-  /// `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
-  /// has in its cache, compiled before, there is nothing to report.
-  /// Errors: those of Driver::Get() and ContextGuard, and with what the linker said
-  ///         kInvalidArgument     nothing was added; an option has an impossible value; an
-  ///                              input, which is named, is malformed, or a cubin that is linked
-  ///                              already; a symbol is undefined or defined twice, and named
+  /// Compiles PTX, and links: an image for Module and cuModuleLoadData, of the architecture of the
+  /// context's device. May be called again, also after more was added, for another link.
+  /// Invalidates no capture. `report`, if given, is filled in on failure too; it has nothing about
+  /// what the driver or nvJitLink had compiled before, in its cache.
+  /// Errors: those of Driver::Get() and ContextGuard, and as follows, with what the linker said
+  ///         kInvalidArgument     nothing was added; an option has an impossible value; an input,
+  ///                              which is named, is malformed, or a cubin that is linked already;
+  ///                              a symbol, which is named, is undefined or defined twice
   ///         kFailedPrecondition  an input has no code for this device; or compiling PTX is
   ///                              switched off (CUDA_DISABLE_PTX_JIT)
-  ///         kUnavailable         the driver lacks its compiler; or there is LTO IR and no
-  ///                              nvJitLink
-  ///         kUnimplemented       PTX or LTO IR is newer than what is to compile it; or an
-  ///                              option that nvJitLink does not have
+  ///         kUnavailable         the driver lacks its compiler; or LTO IR, and no nvJitLink
+  ///         kUnimplemented       PTX or LTO IR newer than its compiler; an option nvJitLink lacks
   ///         kResourceExhausted   out of memory
-  ///         The linker is as before then.
   /// Cost:   six driver calls and one for every input if the context is current, else two more, and
   ///         all again if a log was larger than expected. By nvJitLink six or eight, and those that
-  ///         it makes itself, cuInit for one; with two inputs or more that are not LTO IR two and
-  ///         one for each of these on top. Milliseconds for every input that is to be compiled.
+  ///         it makes itself, such as cuInit; with two inputs or more that are not LTO IR two more,
+  ///         and one for each of these. Milliseconds for every input that is to be compiled.
   /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
 

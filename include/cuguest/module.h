@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `Module` is device code that is loaded once for the process and used in every context:
-/// its kernels by name, its variables by context.
+/// `Module` is device code that is loaded once for the process and used in every context: its
+/// kernels by name, its variables by context.
 ///
 ///   absl::StatusOr<CodeImage> image = CodeImage::FromFile("filters.fatbin");
 ///   if (!image.ok()) return image.status();
@@ -45,48 +45,43 @@ struct ModuleAccess;
 
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
-/// Threads: all members but moves, Release() and the destructor, from any threads at the same
-///          time; not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), and of every function but the first two
+/// Threads: all members but moves, Release() and the destructor, from any threads at the same time;
+///          not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), what each function adds, and from all but Load() and LoadIn()
 ///            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
 ///                                 it was given was destroyed or reset
 ///            kInvalidArgument     as of Kernel, in kernel.h
-///          and what each one adds. Nothing has changed then.
-/// Captures: none is harmed; see Note [Loading while something captures].
+///          Nothing has changed then.
+/// Captures: none is invalidated; see Note [Loading while something captures].
 class CUGUEST_API Module {
  public:
-  /// When the driver loads kernels: with the code they are of, or at the first use of each.
+  /// When the driver loads kernels: all with their code, or each at its first use.
   enum class LoadingMode { kEager, kLazy };
 
-  /// Loads `image`, for every context; no context need exist, and none is made.
+  /// Loads `image` for every context; no context need exist, and none is created.
   /// Errors: those of Driver::GetInitialized(), and
-  ///         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
-  ///                           does not take it or the options; of PTX the status has the
-  ///                           compiler's error log. Of damage that CodeImage::Validate()
-  ///                           finds the driver may crash instead.
-  ///         kUnimplemented    PTX of a newer toolkit than the driver knows: the log has both
-  ///                           versions
+  ///         kInvalidArgument  the image needs a linker (linker.h), or the driver refuses it or the
+  ///                           options; for PTX the text has the compiler's error log. Damage that
+  ///                           CodeImage::Validate() finds may crash the driver.
+  ///         kUnimplemented    PTX of a newer toolkit than the driver's: the log has both versions
   /// Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
   ///         driver's cache has it.
   [[nodiscard]] static absl::StatusOr<Module> Load(const CodeImage& image,
                                                    const JitOptions& options = {});
 
-  /// The same, and has it loaded in `context` now, so that whatever the driver says of the
-  /// code it says here.
+  /// As Load(), and loads the code in `context` now, so that the driver reports its errors here.
   /// Errors: those of Load(), and
-  ///         kFailedPrecondition  the context was destroyed or reset, or the code has nothing for
-  ///                              its device
+  ///         kFailedPrecondition  the context was destroyed or reset; no code for its device
   ///         kResourceExhausted   no device memory
-  /// Post:   *report, if given, has what the compiler said, also on failure.
+  /// Post:   *report, if given, has what the compiler reported, also on failure.
   /// Cost:   ten driver calls if the context is current, else twelve, with those of a guard.
   [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
                                                      const CodeImage& image,
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
-  /// Both for an image that is embedded in the program, as CodeImage::Borrow(bytes, name) makes
-  /// it: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
-  /// Errors: those of CodeImage::Borrow() first
+  /// Both for an image that is embedded in the program, as by CodeImage::Borrow() and with its
+  /// errors: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
   [[nodiscard]] static absl::StatusOr<Module> Load(HostSpan<const unsigned char> bytes,
                                                    std::string_view name,
                                                    const JitOptions& options = {});
@@ -96,7 +91,7 @@ class CUGUEST_API Module {
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
-  /// Not of bytes that may end with the statement: see Note [Temporary containers].
+  /// Not for bytes that may end with the statement: see Note [Temporary containers].
   template <typename Bytes, typename = internal::IfEndsTooEarly<unsigned char, Bytes>>
   static absl::StatusOr<Module> Load(Bytes&& bytes, std::string_view name,
                                      const JitOptions& options = {}) = delete;
@@ -108,9 +103,9 @@ class CUGUEST_API Module {
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;
   CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
-  /// Gives up the code, which is unloaded with the last Kernel of it, its result dropped; from
-  /// which contexts, Note [Where code is] says. Safe wherever destructors run, but one that lives
-  /// to the end is better never destroyed: see Note [No driver calls after main].
+  /// Unloads the code once the last Kernel of it is destroyed too, and ignores the driver's result;
+  /// Note [Where code is] says from which contexts. Safe wherever destructors run; but better never
+  /// destroy a Module that lasts to the end of the process: see Note [No driver calls after main].
   CUGUEST_HIDE ~Module() = default;
 
   [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return code_ != nullptr; }
@@ -118,28 +113,27 @@ class CUGUEST_API Module {
   /// The image's; empty if the Module is.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  /// Errors: kNotFound            the text lists the names that there are (those that the driver
-  ///                              lists, from CUDA 12.4 on), the nearest first; and of a C++
-  ///                              kernel, which is there under a mangled name, how to declare it
+  /// Errors: kNotFound            the text lists the names that there are (from CUDA 12.4 on, those
+  ///                              that the driver lists), the nearest first; and for a C++ kernel,
+  ///                              whose name is mangled, how to declare it
   ///         kInvalidArgument     an empty name, or one with a NUL in it
   ///         kFailedPrecondition  a forked child
-  /// Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
-  ///         kept rather than asked for again.
+  /// Cost:   three driver calls, two if it was asked for before, and a lock: keep the Kernel.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
-  /// Sorted; mangled those of C++.
-  /// Errors: kUnimplemented  not CodeImage::names_all_kernels(), and the driver is below CUDA
-  ///                         12.4 (cuLibraryEnumerateKernels)
+  /// Sorted; C++ names are mangled.
+  /// Errors: kUnimplemented  below CUDA 12.4 (cuLibraryEnumerateKernels), and the image does not
+  ///                         name all its kernels: see CodeImage::names_all_kernels()
   /// Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 
-  /// The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
-  /// array of them, or one. It lives as long as the code is loaded there, and after a reset it
-  /// is another one. Constants may be written between launches. In a green context it is the
-  /// primary context's, which the view names and which it lives as long as.
+  /// The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`, one T or
+  /// an array of them. It exists as long as the code is loaded there; after a reset it is another
+  /// one. Constants may be written between launches. In a green context it is memory of the primary
+  /// context, which the view names and with which it ends.
   /// Errors: kNotFound         no such variable, or a kernel of that name
-  ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
-  ///                           T: the text has both numbers
+  ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for T:
+  ///                           the text has both numbers
   /// Cost:   eight driver calls, ten if the context is not current.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
@@ -150,20 +144,18 @@ class CUGUEST_API Module {
     return internal::RangeAccess::View<T>(*range);
   }
 
-  /// Has the machine code of every kernel on the context's device, as Kernel::Preload().
-  /// Errors: those of KernelNames() and of Kernel::Preload()
+  /// Loads the machine code of every kernel to the context's device, as Kernel::Preload() does.
+  /// Errors: those of KernelNames() and Kernel::Preload()
   absl::Status Preload(const ContextRef& context) const;
 
-  /// Gives up what the code is in a context that was destroyed or reset, without a driver call.
-  /// Needed below CUDA 12.0 alone: see Note [Where code is].
+  /// Drops what is kept for a context that was destroyed or reset, without a driver call. Needed
+  /// only below CUDA 12.0: see Note [Where code is].
   void ForgetDestroyed(const ContextRef& context) const;
 
-  /// Unloads the code from every context now, and reports what the destructor cannot. What
-  /// runs of it on a device must have ended, and no graph may run it later.
-  /// Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
-  ///                              child. The Module is as it was.
-  ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
-  /// Post:   empty, on success.
+  /// Unloads the code from every context now, and reports what the destructor cannot. What runs of
+  /// it must have ended, and no graph may run it later.
+  /// Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked child
+  /// Post:   empty on success, which CUDA_ERROR_DEINITIALIZED is: the process is ending.
   absl::Status Release();
 
  private:

@@ -8,8 +8,7 @@
 ///   params.Set<1>(3.0F);                                        // and changed
 ///   absl::Status status = Launch(kernel, shape, stream, params);
 ///
-/// `ParamBuffer` has sizes that are known at run time alone, as in a server that compiles what it
-/// is sent:
+/// `ParamBuffer` has sizes that are known only at run time, as in a server that compiles requests:
 ///
 ///   ParamBuffer params;
 ///   for (const Value& value : request.values()) {
@@ -17,8 +16,8 @@
 ///     if (!status.ok()) return status;
 ///   }
 ///
-/// What lies between the parameters is zero, so that nothing of the host's memory leaves with
-/// them (inside of a struct it is what the struct has there).
+/// Padding between parameters is zero and leaks no host memory; that in a struct is the struct's.
+/// Threads: values; one object needs outside locking.
 
 #ifndef CUGUEST_PARAM_BUFFER_H_
 #define CUGUEST_PARAM_BUFFER_H_
@@ -37,8 +36,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Threads: a value; one object needs outside locking.
-/// Cost:    a copy of the bytes; no allocation.
+/// Cost: a copy of the bytes; no allocation.
 template <typename... Ts>
 class PackedParams {
  public:
@@ -77,11 +75,9 @@ class PackedParams {
 template <typename... Ts>
 PackedParams(const Ts&...) -> PackedParams<Ts...>;
 
-/// Threads: a value; one object needs outside locking.
-/// Cost:    allocates as a vector does; no driver call.
+/// Cost: allocates as a vector does; no driver call.
 class CUGUEST_API ParamBuffer {
  public:
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE ParamBuffer(const ParamBuffer&) = default;
   CUGUEST_HIDE ParamBuffer(ParamBuffer&&) = default;
   CUGUEST_HIDE ParamBuffer& operator=(const ParamBuffer&) = default;
@@ -90,22 +86,21 @@ class CUGUEST_API ParamBuffer {
 
   CUGUEST_HIDE ParamBuffer() = default;
 
-  /// The next parameter.
-  /// Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
+  /// Adds the next parameter.
+  /// Errors: kOutOfRange  more than kMaxParamBytes in all; nothing is added then
   template <typename T>
   CUGUEST_HIDE absl::Status Add(const T& value) {
     static_assert(internal::IsParam<T>());
     return AddBytes(&value, sizeof(T), ParamTraits<T>::kAlignment);
   }
 
-  /// The same of a type that only its size and its alignment in device code are known of,
-  /// both in bytes. They may be some of this buffer's own.
-  /// Errors: as Add, and
-  ///         kInvalidArgument  an alignment that is no power of two, or a size that is no
-  ///                           multiple of it; no bytes; null
+  /// The same by size and alignment in device code, both in bytes. `data` may be in this buffer.
+  /// Errors: as Add(), and
+  ///         kInvalidArgument  an alignment that is no power of two; a size that is 0 or no
+  ///                           multiple of it; null
   absl::Status AddBytes(const void* data, std::size_t size, std::size_t alignment);
 
-  /// Nothing is left, and the memory is kept.
+  /// Removes all parameters, and keeps the memory.
   void Clear() noexcept;
 
   [[nodiscard]] CUGUEST_HIDE const unsigned char* data() const noexcept { return bytes_.data(); }

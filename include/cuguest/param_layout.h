@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// Where a kernel finds its parameters: each at the next multiple of the alignment that its
-/// type has in device code, with nothing behind the last. `ParamLayout` says it for a list
-/// of types, at compile time.
+/// Where a kernel finds its parameters: each at the next multiple of its type's alignment in device
+/// code, nothing behind the last. `ParamLayout` computes this for types at compile time.
 ///
 ///   using Layout = cuguest::ParamLayout<int, float4, char>;
 ///   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
@@ -26,8 +25,8 @@ class DeviceBuffer;
 template <typename T>
 class DeviceView;
 
-/// `kAlignment` in device code of a parameter of type T. Specialise it for a struct that is
-/// declared with less on the host, and has the same size and padding:
+/// The alignment in device code of a parameter of type T. Specialise it for a struct that has less
+/// on the host, and the same size and padding:
 ///
 ///   struct Quad { float x, y, z, w; };               // a float4 in the kernel
 ///   template <>
@@ -38,10 +37,10 @@ struct ParamTraits {
       sizeof(T) == 8 && (std::is_arithmetic_v<T> || std::is_pointer_v<T>) ? 8 : alignof(T);
 };
 
-/// What the driver takes on the newest devices; 4,096 on others, and before CUDA 12.1.
+/// The driver's limit in bytes on the newest devices; 4,096 on others, and before CUDA 12.1.
 CUGUEST_HIDE inline constexpr std::size_t kMaxParamBytes = 32764;
 
-/// In bytes from the start of the parameters.
+/// The place of a parameter, in bytes from the start of the parameters.
 struct ParamPlace {
   std::size_t offset;
   std::size_t size;
@@ -58,7 +57,6 @@ struct IsOfTheHost<DeviceView<T>> : std::true_type {};
 template <typename T>
 struct IsOfTheHost<HostSpan<T>> : std::true_type {};
 
-// Whether T is a pointer, or a container of some.
 template <typename T, typename = void>
 struct HoldsPointers : std::is_pointer<T> {};
 template <typename T>
@@ -67,8 +65,7 @@ struct HoldsPointers<T, std::enable_if_t<std::is_pointer_v<decltype(std::declval
     : HoldsPointers<std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<T&>().data())>>> {
 };
 
-// Says in words why a list of values of these types, which nobody has named, is not one of
-// parameters.
+// Explains why values of these types, which the caller has not named, are no parameters.
 template <typename... Values>
 CUGUEST_HIDE constexpr bool AreParams() {
   static_assert((!std::is_pointer_v<Values> && ...),
@@ -85,7 +82,6 @@ CUGUEST_HIDE constexpr bool AreParams() {
   return true;
 }
 
-// Says in words why T cannot be a parameter.
 template <typename T>
 CUGUEST_HIDE constexpr bool IsParam() {
   static_assert(!std::is_reference_v<T>,
@@ -135,7 +131,6 @@ CUGUEST_HIDE constexpr std::array<ParamPlace, kCount> PlacesOf(const ParamShape 
 // What is aligned to more lies elsewhere on each architecture, and cannot be packed for all.
 constexpr std::size_t kMaxPackedAlignment = 16;
 
-// A layout as a launch checks it against the kernel's.
 struct ParamLayoutView {
   const ParamPlace* places;
   std::size_t count;
@@ -144,7 +139,7 @@ struct ParamLayoutView {
 
 }  // namespace internal
 
-/// A type that cannot be a parameter does not compile, and says why.
+/// A type that cannot be a parameter does not compile; the error explains why.
 template <typename... Ts>
 struct ParamLayout {
   static_assert((internal::IsParam<Ts>() && ...));
@@ -152,7 +147,7 @@ struct ParamLayout {
   CUGUEST_HIDE static constexpr std::size_t kCount = sizeof...(Ts);
   CUGUEST_HIDE static constexpr std::array<ParamPlace, kCount> kPlaces =
       internal::PlacesOf<kCount>({{sizeof(Ts), ParamTraits<Ts>::kAlignment}...});
-  /// Without what a struct would have as padding behind the last.
+  /// Without padding behind the last, which a struct would have.
   CUGUEST_HIDE static constexpr std::size_t kBytes =
       kPlaces[kCount - 1].offset + kPlaces[kCount - 1].size;
   static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `TypedKernel<void(...)>` is a Kernel that knows its signature, so that the compiler converts
-/// what it is launched with, as it does for a function.
+/// `TypedKernel<void(...)>` is a Kernel with a signature: the compiler converts the arguments of a
+/// launch, as for a function.
 ///
 ///   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
 ///   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
@@ -29,11 +29,11 @@ CUGUEST_BEGIN_NAMESPACE
 template <typename Signature>
 class TypedKernel;
 
+/// Launch() and LaunchForElements() are those of launch.h, at the same cost.
 /// Threads: a value; any thread.
 template <typename... Ts>
 class TypedKernel<void(Ts...)> {
  public:
-  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE TypedKernel(const TypedKernel&) = default;
   CUGUEST_HIDE TypedKernel(TypedKernel&&) noexcept = default;
   CUGUEST_HIDE TypedKernel& operator=(const TypedKernel&) = default;
@@ -44,15 +44,13 @@ class TypedKernel<void(Ts...)> {
 
   CUGUEST_HIDE TypedKernel() noexcept = default;  // empty
 
-  /// Whether the kernel has these parameters is seen at its first launch, see
-  /// Note [What is checked of parameters].
+  /// The first launch compares the kernel's parameters: see Note [What is checked of parameters].
   [[nodiscard]] CUGUEST_HIDE static TypedKernel Of(Kernel kernel) noexcept {
     return TypedKernel(std::move(kernel));
   }
 
   [[nodiscard]] CUGUEST_HIDE const Kernel& kernel() const noexcept { return kernel_; }
 
-  /// As Launch() of launch.h, at the same cost.
   CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
                                    Ts... values) const {
     return internal::LaunchTyped(kernel_, shape, stream, values...);
@@ -62,7 +60,6 @@ class TypedKernel<void(Ts...)> {
     return cuguest::Launch(kernel_, shape, stream, params);
   }
 
-  /// As LaunchForElements() of launch.h, at the same cost.
   CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
                                               Ts... values) const {
     if (count == 0) return absl::OkStatus();

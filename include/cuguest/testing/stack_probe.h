@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: testing
 /// \file
-/// `StackProbe` takes down what a guest must leave alone: the calling thread's whole
-/// stack of contexts, entry by entry, the flags of the current one, and the primary
-/// context of every device. `UndisturbedScope` probes at its beginning and end, and
-/// fails a test when the two differ. It works with Boost.Test, GoogleTest or no framework at all,
-/// on a real driver and on the simulation.
+/// `StackProbe` records what a guest must leave alone: the calling thread's whole stack of
+/// contexts, entry by entry, the flags of the current one, and the primary context of every device.
+/// `UndisturbedScope` probes at its beginning and end, and fails a test when the two differ. It
+/// works with Boost.Test, GoogleTest or no framework, on a real driver and on the simulation.
 ///
 ///   BOOST_AUTO_TEST_CASE(encode_is_a_good_guest) {
 ///     cuguest::testing::UndisturbedScope scope(
@@ -13,10 +12,8 @@
 ///     encoder.Encode(frame);
 ///   }
 ///
-/// With GoogleTest the function is `ADD_FAILURE() << difference`; without one the
-/// default prints and aborts.
-///
-/// Both are those of <cudasim/stack_probe.h>, which has their contracts.
+/// With GoogleTest the function is `ADD_FAILURE() << difference`; without one the default prints
+/// and aborts. Both are those of <cudasim/stack_probe.h>, which has their contracts.
 
 #ifndef CUGUEST_TESTING_STACK_PROBE_H_
 #define CUGUEST_TESTING_STACK_PROBE_H_
