@@ -37,8 +37,9 @@ struct ImageAccess;
 
 /// Immutable, and a copy shares the bytes. No driver is needed or called.
 /// Threads: any.
-/// Errors:  each function that makes one returns kInvalidArgument for bytes that are no image, see
-///          Note [Damaged images]: the text has the image's name and what is wrong.
+/// Errors:  each function that makes one returns kInvalidArgument for bytes that are no image, or
+///          not of the kind that it takes, or null, see Note [Damaged images]: the text has the
+///          image's name and what is wrong; and kResourceExhausted without host memory.
 /// Cost:    making one reads the header, and in a container those of its entries.
 class CUGUEST_API CodeImage {
  public:

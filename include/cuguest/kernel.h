@@ -33,7 +33,7 @@ struct KernelAccess;
 
 /// A copy is the same kernel. It keeps its code loaded, unless the code is borrowed.
 /// Stack:   net 0 in every call.
-/// Count:   none; it keeps no context alive.
+/// Count:   net 0 in every call; it keeps no context alive.
 /// Threads: a value; any thread, but not a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), what each function adds, and from all that take a context
 ///            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; a

@@ -121,8 +121,9 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///          and has not been measured beside a launch. In a capture four more ask what the kernel
 ///          allows, which other code can change. On stream 0, CU_STREAM_LEGACY and
 ///          CU_STREAM_PER_THREAD five, and seven if its context is not current. The first launch of
-///          a kernel in a context, and with a list of types, asks more. A cluster adds four, or six
-///          if the context is not current, and so does a cooperative grid.
+///          a kernel in a context asks more, and so does the first with each list of types. A
+///          cluster adds four, or six if the context is not current, and so does a cooperative
+///          grid.
 /// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx.
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,

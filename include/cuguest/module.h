@@ -47,7 +47,8 @@ struct ModuleAccess;
 /// Count:   none; it keeps no context alive.
 /// Threads: all members but moves, Release() and the destructor, from any threads at the same time;
 ///          not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), what each function adds, and from all but Load() and LoadIn()
+/// Errors:  those of Driver::Get(), what each function adds, and from all but Load(), LoadIn() and
+///          Release()
 ///            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
 ///                                 it was given was destroyed or reset
 ///            kInvalidArgument     as of Kernel, in kernel.h
@@ -117,7 +118,7 @@ class CUGUEST_API Module {
   ///                              that the driver lists), the nearest first; and for a C++ kernel,
   ///                              whose name is mangled, how to declare it
   ///         kInvalidArgument     an empty name, or one with a NUL in it
-  ///         kFailedPrecondition  a forked child
+  ///         and those of Driver::GetInitialized()
   /// Cost:   three driver calls, two if it was asked for before, and a lock: keep the Kernel.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
