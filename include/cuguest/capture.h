@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
-/// \file A library is called while somebody captures a CUDA graph, on this thread or another, and
-/// does not know it. `CaptureModeGuard` lets a library allocate and free without invalidating a
+/// \file A library may be called while other code captures a CUDA graph, on this thread or another,
+/// and not know it. `CaptureModeGuard` lets a library allocate and free without invalidating a
 /// capture; `HousekeepingIsSafe()` says when even that is not enough.
 ///
 ///   if (!cuguest::HousekeepingIsSafe(stream)) return UseWhatIsThere();
@@ -20,21 +20,18 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Sets the calling thread's stream-capture mode for a scope: CU_STREAM_CAPTURE_MODE_RELAXED
-/// unless another is given. By cuThreadExchangeStreamCaptureMode, which needs no context;
-/// the runtime's function of that name creates a primary context and makes it current.
+/// Sets the calling thread's stream-capture mode for a scope.
 /// Stack:   never touched. Count: none.
 /// Threads: as ContextGuard, Note [Scopes end in any order] included, among guards of this kind.
-/// Errors:  construction never throws, never aborts: test ok(). A guard that failed has
-///          changed nothing. result() is
-///            CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
-///            CUDA_ERROR_NOT_SUPPORTED    a driver below CUDA 10.1
-///            CUDA_ERROR_NOT_INITIALIZED  before cuInit: nothing can be capturing
-///            or a code that stands for a missing driver, see driver.h
-///          A callee that leaves another mode behind is an incident (kCaptureMode); the
-///          caller's mode is restored all the same.
+/// Errors:  never throws or aborts: test ok(). A guard that failed has changed nothing. result() is
+///          CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
+///          CUDA_ERROR_NOT_SUPPORTED    a driver below CUDA 10.1
+///          CUDA_ERROR_NOT_INITIALIZED  before cuInit: nothing can be capturing
+///          or a code that stands for a missing driver, see driver.h. A callee that leaves another
+///          mode behind is an incident (kCaptureMode); the caller's mode is restored all the same.
 /// Cost:    two driver calls, contention-free (14 ns for both on an H100).
-/// Source:  CUDA Driver API, cuThreadExchangeStreamCaptureMode.
+/// Source:  CUDA Driver API, cuThreadExchangeStreamCaptureMode, which needs no context; the
+///          runtime's function of that name creates a primary context and makes it current.
 class [[nodiscard]] CUGUEST_API CaptureModeGuard {
  public:
   [[nodiscard]] explicit CaptureModeGuard(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED,
@@ -58,10 +55,8 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   }
 
   /// Ends the scope now. Does nothing the second time.
-  /// Errors: the driver's code, if it would not take the mode back.
-  ///         CUDA_ERROR_NOT_READY  as ContextGuard::Leave: another CaptureModeGuard is inside it,
-  ///         or
-  ///                               this is another thread than its own
+  /// Errors: the driver's code if it refuses the mode; CUDA_ERROR_NOT_READY if another
+  ///         CaptureModeGuard is inside it or this is not its thread, as ContextGuard::Leave().
   CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
@@ -77,27 +72,27 @@ enum class CaptureState : unsigned char {
 };
 
 /// Whether `stream` captures. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking
-/// stream of the current context does (kActive, also when its capture was invalidated); kNone if no
-/// context is current.
-///
-/// Invalidates no capture. The handle must be alive, as for any stream call: a created stream dies
-/// with its context, also by a reset.
+/// stream of the current context does (kActive, also when its capture was invalidated). Of these
+/// two and CU_STREAM_PER_THREAD kNone if no context is current. Invalidates no capture. The handle
+/// must be alive, as for any stream call: a created stream is destroyed with its context, also by a
+/// reset.
 /// Threads: any; also from a stream callback.
-/// Cost:    one driver call, contention-free (15 ns on an H100), and a query for stream 0.
+/// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
 /// Needs:   CUDA 10.0; below that there are no captures: kNone.
 /// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
 
-/// Whether a library that was given `stream` may do now what a capture forbids even inside
-/// a CaptureModeGuard: synchronise its context, destroy a cuBLAS handle, use stream 0. True if
-/// neither `stream` nor a blocking stream of the current context captures; false if one
-/// does, or the driver does not say.
+/// Whether a library that was given `stream` may do now what a capture forbids even inside a
+/// CaptureModeGuard: synchronise its context, destroy a cuBLAS handle, use stream 0. True if
+/// neither `stream` nor a blocking stream of the current context captures; false if one does, or
+/// the driver does not say.
 ///
-/// The driver shows no more than that: a capture in a non-blocking stream that the library was not
-/// given cannot be seen from here, and neither can one in another context. So what a library needs,
-/// it should make before its caller captures, and say so in its own documentation.
-/// Threads, errors, source: as CaptureStateOf.
-/// Cost:    three driver calls, contention-free; two for stream 0, four for CU_STREAM_PER_THREAD.
+/// The driver shows no more than that: a capture in another context, or in a non-blocking stream
+/// that the library was not given, cannot be seen from here. So a library should make what it needs
+/// before its caller captures, and document that.
+/// Threads, needs, source: as CaptureStateOf.
+/// Cost:    three driver calls, contention-free; two for stream 0 and CU_STREAM_LEGACY, four for
+///          CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;
 
 CUGUEST_END_NAMESPACE

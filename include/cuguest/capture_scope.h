@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// `CaptureScope` captures what a library submits to a stream of its own, as a Graph (graph.h)
-/// that can be run in any stream, as often as wanted, for the cost of one launch.
+/// `CaptureScope` captures what a library submits to a stream of its own, as a Graph (graph.h) that
+/// can be run in any stream, as often as wanted, for the cost of one launch.
 ///
 ///   absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(stream);
 ///   if (!capture.ok()) return capture.status();
@@ -34,30 +34,28 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   left as it is.
-/// Count:   none: it keeps neither the stream nor its context alive. A capture ends with a Stream
-///          that ends before the scope, where both are of one copy of cuguest. The owners of
-///          captured memory and code keep them until the graph runs no more.
+/// Count:   none: it keeps neither the stream nor its context alive. If the Stream that captures,
+///          of the same copy of cuguest, is destroyed before the scope, the capture ends with it.
+///          The owners of captured memory and code keep them until the graph runs no more.
 /// Threads: one object needs outside locking. It is bound to the thread that began it, unless the
 ///          mode is RELAXED. Not in a stream callback, nor in a static or thread_local destructor:
 ///          see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), and of every operation
-///            kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
-///                                 capture was invalidated, or somebody else has ended that
-///            kPermissionDenied    from a stream callback
-///            kDataLoss            an earlier sticky error
-///          and what each one adds.
+/// Errors:  those of Driver::Get(), what each function adds, and these.
+///          kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
+///                               capture was ended by other code, or invalidated by a call that it
+///                               forbids
+///          kPermissionDenied    from a stream callback
+///          kDataLoss            an earlier sticky error
+/// Source:  CUDA Driver API, cuStreamBeginCapture, cuStreamEndCapture; docs/guarantees.md.
 class CUGUEST_API CaptureScope {
  public:
-  /// Begins a capture in `stream`, a created one. What was submitted to the stream before is not
-  /// part of it. The graph can be launched in any stream, also in one of those that are refused
-  /// here.
-  /// Errors: kInvalidArgument     an empty ref; stream 0, CU_STREAM_LEGACY or
-  ///                              CU_STREAM_PER_THREAD; a mode that is none of the three
+  /// Begins a capture in `stream`, which must be a created one. What was submitted to it before is
+  /// not captured. The graph can be launched in any stream, also in one that is refused here.
+  /// Errors: as follows; nothing has changed then.
+  ///         kInvalidArgument     an empty ref or a special stream (see StreamRef); an unknown mode
   ///         kFailedPrecondition  the stream captures: that capture goes on
   ///         kUnimplemented       a driver below CUDA 10.1
-  ///         Nothing has changed then.
   /// Cost:   four driver calls, contention-free.
-  /// Source: CUDA Driver API, cuStreamBeginCapture; docs/guarantees.md.
   [[nodiscard]] static absl::StatusOr<CaptureScope> Begin(
       const StreamRef& stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 
@@ -73,21 +71,21 @@ class CUGUEST_API CaptureScope {
     return *this;
   }
 
-  /// Ends the capture if End() has not, and destroys what was captured; on whatever thread: the
-  /// stream can be used again. Does not end a capture that somebody else began there since, unless
-  /// that was invalidated: the driver tells no id of such a one, which might be the scope's.
+  /// Ends the capture if End() has not, also on another thread, and destroys what was captured; the
+  /// stream can be used again. Does not end a capture that other code began there since, unless
+  /// that was invalidated: the driver reports no id of such a capture, which might be the scope's.
   ~CaptureScope();
 
   /// Empty if the scope is.
   [[nodiscard]] CUGUEST_HIDE const StreamRef& stream() const noexcept { return state_.stream; }
 
-  /// `count` elements of device memory, not initialised: see Note [Memory of a capture]. No
-  /// elements: an empty view.
-  /// Errors: kInvalidArgument    the size in bytes is more than a size_t holds
+  /// `count` elements of device memory, not initialised: see Note [Memory of a capture]. An empty
+  /// view for no elements.
+  /// Errors: as follows; nothing was captured then.
+  ///         kInvalidArgument    the size in bytes is more than a size_t holds
   ///         kResourceExhausted  more than the device can have, if the driver notices before the
   ///                             graph is instantiated or launched
   ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
-  ///         Nothing was captured then.
   /// Cost:   seven driver calls if the stream's context is current, else nine.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> Allocate(std::size_t count) {
@@ -97,32 +95,30 @@ class CUGUEST_API CaptureScope {
     return internal::RangeAccess::View<T>(*range);
   }
 
-  /// Frees what Allocate() returned, here in the stream's order, so that what comes later in the
-  /// graph may be given the same memory. Of an empty view: nothing.
-  /// Errors: kInvalidArgument    it is no memory of this scope, or was freed
-  ///         the driver's code   it is freed by End()
+  /// Frees memory of Allocate() at this place in the stream's order, so that what comes later in
+  /// the graph may be given the same memory. Does nothing for an empty view.
+  /// Errors: kInvalidArgument   it is no memory of this scope, or was freed
+  ///         the driver's code  it is freed by End()
   /// Cost:   three driver calls.
   template <typename T>
   CUGUEST_HIDE absl::Status Free(const DeviceView<T>& view) {
     return FreeAt(view.get());
   }
 
-  /// Ends the capture: what was submitted to the stream since Begin(), and to streams that waited
-  /// for it and that it has waited for. The scope is empty then, whatever the outcome, except that
-  /// the two marked (*) leave it as it is.
-  /// Errors: kFailedPrecondition  (*) on another thread than Begin(), unless the mode is RELAXED.
-  ///                              The capture was invalidated by a call that it forbids; or a
-  ///                              stream that joined it was not joined again. The text says what to
-  ///                              do
+  /// Ends the capture, and returns what was submitted to the stream since Begin(), and to streams
+  /// that waited for it and that it has waited for. The scope is empty then, whatever the outcome,
+  /// but for the errors marked (*), which leave it as it is.
+  /// Errors: as follows; but for (*), no graph is left then, and the stream can be used again.
+  ///         kFailedPrecondition  (*) on another thread than Begin(), unless the mode is RELAXED
+  ///         kFailedPrecondition  a stream that joined the capture was not joined again: the text
+  ///                              says what to do
   ///         the driver's code    (*) of a call that failed otherwise
-  ///         No graph is left then, and the stream can be used again.
   /// Cost:   three driver calls, and one for each Allocate() without a Free().
-  /// Source: CUDA Driver API, cuStreamEndCapture; docs/guarantees.md.
   [[nodiscard]] absl::StatusOr<Graph> End();
 
  private:
   struct State {
-    CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
+    CUGUEST_HIDE State() noexcept = default;
     StreamRef stream;
     cuuint64_t id = 0;  // of the capture
     bool any_thread = false;

@@ -58,18 +58,17 @@ CUGUEST_HIDE inline const ParamBuffer& PackForNode(const ParamBuffer& params) no
 }  // namespace internal
 
 /// Stack:   left as it is.
-/// Count:   none: it keeps no context alive, and not what its nodes work on. The owners of memory
-///          and of code keep them until it runs no more.
-/// Threads: distinct objects from any threads; one object needs outside locking, also its
-///          launches. Not in a stream callback, where the destructor leaves the graph to the
-///          process; nor in a static or thread_local destructor: see Note [No driver calls after
-///          main].
-/// Errors:  those of Driver::Get(), and of every operation
-///            kInvalidArgument     an empty object
-///            kFailedPrecondition  a context of the graph was destroyed or reset
-///            kPermissionDenied    from a stream callback
-///            kDataLoss            an earlier sticky error
-///          and what each one adds. Nothing has changed then.
+/// Count:   none: it keeps alive neither a context nor what its nodes work on. The owners of memory
+///          and of code keep those until it runs no more.
+/// Threads: distinct objects from any threads; one object needs outside locking, also for launches.
+///          Not in a stream callback, where the destructor leaves the graph to the process; nor in
+///          a static or thread_local destructor: see Note [No driver calls after main].
+/// Errors:  those of Driver::Get(), what each function adds, and these; nothing has changed then.
+///          kInvalidArgument     an empty object, ContextRef or StreamRef; a null CUgraph
+///          kFailedPrecondition  a context of the graph, or the stream's, was destroyed or reset
+///          kPermissionDenied    from a stream callback
+///          kDataLoss            an earlier sticky error
+/// Source:  CUDA Driver API, "Graph Management"; docs/guarantees.md.
 class CUGUEST_API ExecutableGraph {
  public:
   CUGUEST_HIDE ExecutableGraph() noexcept = default;  // empty
@@ -86,31 +85,26 @@ class CUGUEST_API ExecutableGraph {
 
   [[nodiscard]] CUGUEST_HIDE CUgraphExec get() const noexcept { return graph_; }  // or nullptr
 
-  /// Runs the graph in the order of `stream`, of whichever context, behind its own earlier
-  /// launches. Success means submitted, as of Launch() of a kernel.
-  /// Errors: kFailedPrecondition  the stream's context was destroyed or reset; the stream captures,
-  ///                              or is stream 0 while a blocking stream of its context captures:
-  ///                              no capture is invalidated
-  ///         kInvalidArgument     memory that a node works on was freed; or the graph allocates
-  ///                              memory that it does not free, and that of the last launch was
-  ///                              not freed
+  /// Runs the graph in the order of `stream`, which may be of any context, and after its own
+  /// earlier launches. Success means submitted, as for Launch() of a kernel.
+  /// Errors: kFailedPrecondition  the stream captures, or is stream 0 while a blocking stream of
+  ///                              its context captures: no capture is invalidated
+  ///         kInvalidArgument     memory that a node works on was freed, or memory that the graph's
+  ///                              last launch allocated was not
   /// Cost:   three driver calls, and one for each context of the graph other than the stream's; on
-  ///         a stream that means the current context those of a ContextGuard instead of one.
-  /// Source: CUDA Driver API, cuGraphLaunch.
+  ///         a special stream (see StreamRef) those of a ContextGuard instead of one.
   absl::Status Launch(const StreamRef& stream);
 
-  /// Changes what a node that AddKernel() added does from the next launch on: here alone, not in
-  /// the Graph, which must exist. Grid, block, dynamic shared memory and parameters; whatever else
-  /// a shape has stays as it is in the graph. The kernel is checked as by Graph::AddKernel().
+  /// Changes what a node that AddKernel() added does from the next launch on: here only, not in the
+  /// Graph, which must exist. Grid, block, dynamic shared memory and parameters are replaced; the
+  /// rest of a shape stays as in the graph. The kernel is checked as by Graph::AddKernel().
   ///
   ///   absl::Status status = ready->SetKernel(*scaled, scale, shape, n, 2 * a, DevicePtr(x));
   ///
-  /// Errors: those of Graph::AddKernel(), and
-  ///         kInvalidArgument  a cluster, a cooperative grid or attributes; the node is no kernel
-  ///                           node, or none of this graph
-  /// Cost:   that of Graph::AddKernel().
+  /// Errors: those of Graph::AddKernel(), and kInvalidArgument: a cluster, a cooperative grid or
+  ///         attributes; the node is no kernel node, or not of this graph.
+  /// Cost:   that of Graph::AddKernel(), and one driver call for each further context of the graph.
   /// Needs:  CUDA 12.0.
-  /// Source: CUDA Driver API, cuGraphExecKernelNodeSetParams; docs/guarantees.md.
   template <typename... Params>
   CUGUEST_HIDE absl::Status SetKernel(CUgraphNode node, const Kernel& kernel,
                                       const LaunchShape& shape, const Params&... params) {
@@ -118,15 +112,13 @@ class CUGUEST_API ExecutableGraph {
     return SetNode(node, kernel, shape, {packed.data(), packed.layout()});
   }
 
-  /// Destroys it now, and says what the destructor cannot. A launch that still runs ends first, and
-  /// is not waited for. Where one of its contexts is over, it is let go without a driver call: that
-  /// leaks host memory of the driver's. Succeeds if empty, and at the end of the process.
-  /// Invalidates no capture.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it was let go; then, as on
-  ///                              success, this object is empty
+  /// Destroys it now, and reports errors. A launch that still runs completes first; this call does
+  /// not wait for it. If a context of the graph was destroyed or reset, it is let go instead: that
+  /// leaks host memory of the driver. Succeeds if empty, and at the end of the process. Invalidates
+  /// no capture.
+  /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: it was let go; now empty
   ///         the driver's code    it is still owned
   /// Cost:   three driver calls, and one for each context of the graph.
-  /// Source: CUDA Driver API, cuGraphExecDestroy.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
@@ -147,26 +139,15 @@ class CUGUEST_API ExecutableGraph {
   std::vector<ContextRef> contexts_;  // the graph's own first
 };
 
-/// Stack:   left as it is.
-/// Count:   none, and threads: as ExecutableGraph.
-/// Errors:  those of Driver::Get(), and of every operation
-///            kInvalidArgument     an empty object
-///            kFailedPrecondition  a context of the graph was destroyed or reset
-///            kPermissionDenied    from a stream callback
-///            kDataLoss            an earlier sticky error
-///          and what each one adds. Nothing has changed then.
+/// Stack, count, threads, errors, source: as ExecutableGraph.
+/// Cost: two driver calls for Create(), one for Adopt() and for AddContext().
 class CUGUEST_API Graph {
  public:
   /// An empty graph, for kernels that run in `context`. Invalidates no capture.
-  /// Errors: kInvalidArgument     an empty ContextRef
-  ///         kUnimplemented       a driver below CUDA 10.0
-  /// Cost:   two driver calls.
-  /// Source: CUDA Driver API, cuGraphCreate.
+  /// Errors: kUnimplemented: a driver below CUDA 10.0.
   [[nodiscard]] static absl::StatusOr<Graph> Create(const ContextRef& context);
 
-  /// Takes over a graph that somebody made, with work of `context`.
-  /// Errors: kInvalidArgument  null, or an empty ContextRef. It keeps its owner, whatever is wrong.
-  /// Cost:   one driver call.
+  /// Takes ownership of a graph with work of `context`; if it fails, the graph keeps its owner.
   [[nodiscard]] static absl::StatusOr<Graph> Adopt(CUgraph graph, const ContextRef& context);
 
   CUGUEST_HIDE Graph() noexcept = default;  // empty
@@ -183,30 +164,26 @@ class CUGUEST_API Graph {
 
   [[nodiscard]] CUGUEST_HIDE CUgraph get() const noexcept { return graph_; }  // or nullptr
 
-  /// Where kernels that are added run; empty if the graph is.
+  /// The context in which added kernels run; empty if the graph is.
   [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept {
     return contexts_.empty() ? ContextRef() : contexts_.front();
   }
 
-  /// Says that nodes are of `context`, too: see Note [The contexts of a graph].
-  /// Errors: kInvalidArgument  an empty ContextRef
-  /// Cost:   one driver call.
+  /// Declares that nodes run in `context`, too: see Note [The contexts of a graph].
   absl::Status AddContext(const ContextRef& context);
 
-  /// A node that launches `kernel` in context() once the nodes in `after`, of this graph, are done.
-  /// What Launch() would refuse is refused with the same words (see Note [What is checked of
-  /// parameters] and Note [What is checked of a shape]); `params` are values, a
-  /// PackedParams or a ParamBuffer, and are copied. Invalidates no capture.
-  ///
-  /// A function that was borrowed as a CUfunction runs in the context of its module, and so not in
-  /// the green context that context() may be: capture a Launch() there.
+  /// Adds a node that launches `kernel` in context() once the nodes in `after`, of this graph, are
+  /// done. Refuses what Launch() would refuse, with the same message (see Note [What is checked of
+  /// parameters] and Note [What is checked of a shape]). `params` are values, a PackedParams or a
+  /// ParamBuffer, and are copied. Invalidates no capture. A function that was borrowed as a
+  /// CUfunction runs in the context of its module, and so not in the green context that context()
+  /// may be: capture a Launch() there.
   /// Errors: those of Kernel's functions and of Launch(), and
   ///         kInvalidArgument  `after` has a node twice, or one of another graph
   ///         kUnimplemented    a driver below CUDA 12.0: capture a Launch() instead
   /// Cost:   six driver calls if context() is current, else eight; more for the first use of the
   ///         kernel, and one for each attribute, cluster or cooperative grid and what Launch() asks
   ///         for those.
-  /// Source: CUDA Driver API, cuGraphAddKernelNode; docs/guarantees.md.
   template <typename... Params>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUgraphNode> AddKernel(
       const Kernel& kernel, const LaunchShape& shape, const std::vector<CUgraphNode>& after,
@@ -215,19 +192,18 @@ class CUGUEST_API Graph {
     return AddNode(kernel, shape, after, {packed.data(), packed.layout()});
   }
 
-  /// Ready to run. The graph may be changed or destroyed afterwards: what was made of it stays.
-  /// `flags` of cuGraphInstantiate. Invalidates no capture.
+  /// Makes it ready to run. The graph may be changed or destroyed afterwards: what was made of it
+  /// stays. `flags` are those of cuGraphInstantiate. Invalidates no capture.
   /// Errors: kInvalidArgument  other flags; memory that a captured node works on was freed
   ///         kUnimplemented    a driver below CUDA 11.4; or, by the CUDA documentation, which does
   ///                           not name the code: the graph allocates memory, and an
   ///                           ExecutableGraph of it exists
-  /// Cost:   six driver calls if context() is current, else eight, and one for each
-  ///         further context.
-  /// Source: CUDA Driver API, cuGraphInstantiate; docs/guarantees.md.
+  /// Cost:   six driver calls if context() is current, else eight, and one for each further
+  ///         context.
   [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
 
-  /// Destroys it now, and says what the destructor cannot; as ExecutableGraph::Release().
-  /// Cost:   one driver call, and one for each context of the graph.
+  /// Destroys it now, as ExecutableGraph::Release() does.
+  /// Cost: one driver call, and one for each context of the graph.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.

@@ -84,15 +84,17 @@ struct CUGUEST_API MemoryDescription {
 /// What kind of memory an address is in, and whose. Null, freed and plain host memory, numbers that
 /// are no address, and addresses that are reserved and not mapped are kUnregistered. The driver
 /// looks the address up and does not read from it.
-/// Stack:   net 0: host memory is looked up in its own context if none is current, as only a
-///          context has an address for it. Nothing else touches it. Needs and creates no context.
+/// Stack:   net 0: pinned host memory is looked up in its own context if none is current, as only a
+///          context has an address for it; below CUDA 10.2 all memory is looked up in its own.
+///          Nothing else touches it. Needs and creates no context.
 /// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture, of any
 ///          mode, on any thread.
 /// Errors:  those of Driver::Get(), and kFailedPrecondition: before cuInit, in a forked child; or
 ///          the memory's context was destroyed or reset during the call.
 /// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory up
-///          to eight if no context is current. They take the driver's lock: not for hot paths (60
-///          ns on an H200; 250 ns with four threads).
+///          to eight if no context is current; below CUDA 11.3 one more, below 10.2 three more and
+///          those of a ContextGuard. They take the driver's lock: not for hot paths (60 ns on an
+///          H200; 250 ns with four threads).
 /// Needs:   nothing; below CUDA 10.2 without `base` and `size`, as said there.
 /// Source:  CUDA Driver API, cuPointerGetAttributes.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);

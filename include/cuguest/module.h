@@ -132,9 +132,10 @@ class CUGUEST_API Module {
   /// an array of them. It exists as long as the code is loaded there; after a reset it is another
   /// one. Constants may be written between launches. In a green context it is memory of the primary
   /// context, which the view names and with which it ends.
-  /// Errors: kNotFound         no such variable, or a kernel of that name
-  ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for T:
-  ///                           the text has both numbers
+  /// Errors: kNotFound         the code has no variable of that name; a kernel is none
+  ///         kInvalidArgument  an empty name, or one with a NUL in it; the variable's size is no
+  ///                           multiple of sizeof(T), or it is not aligned for T: the text has both
+  ///                           numbers
   /// Cost:   eight driver calls, ten if the context is not current.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 3
 /// \file
-/// How much of a kernel runs at the same time on the device of a context, and what shape makes
-/// the most of it, by the driver's own count.
+/// How much of a kernel runs at once on a context's device, and which shape makes the most of it.
 ///
 ///   absl::StatusOr<SuggestedShape> best = SuggestShape(blur, context);
 ///   if (!best.ok()) return best.status();
@@ -23,16 +22,13 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// The functions below
-///
-/// `block` is a number of threads.
+/// The functions below. `block` is a number of threads.
 /// Stack:   as it was.
 /// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
-/// Errors:  those of Driver::Get() and of Kernel's functions, and
-///          kInvalidArgument  a block of no threads or of more than the kernel allows
-///          and what each one adds.
-/// Cost:    four driver calls if the context is current, else six, in a context in which the
-///          kernel was found before. The driver computes on the host: no work on the device.
+/// Errors:  those of Driver::Get() and of Kernel's functions, what each function adds, and
+///          kInvalidArgument: a block of no threads or of more than the kernel allows.
+/// Cost:    in a context in which the kernel was found before, four driver calls if that is
+///          current, else six. The driver computes on the host: no work on the device.
 /// Source:  CUDA Driver API, "Occupancy".
 
 /// Blocks on one multiprocessor; 0 if not even one fits there.
@@ -49,9 +45,9 @@ struct SuggestedShape {
   unsigned min_grid = 0;
 };
 
-/// The shape that fills the device. For blocks with `shared_bytes` of dynamic shared memory, of at
+/// The shape that fills the device, for blocks with `shared_bytes` of dynamic shared memory and at
 /// most `max_block` threads; 0: as many as the kernel allows.
-/// Errors: kResourceExhausted  not one block fits, with that much shared memory
+/// Errors: kResourceExhausted: not one block fits, with that much shared memory.
 [[nodiscard]] CUGUEST_API absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel,
                                                                       const ContextRef& context,
                                                                       std::size_t shared_bytes = 0,
@@ -60,13 +56,14 @@ struct SuggestedShape {
 /// Clusters of that shape on the device; 0 if not even one fits.
 /// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it
 ///         kUnimplemented    a driver below CUDA 11.7, or a device without clusters
+/// Cost:   one driver call more for a cluster of more than 8 blocks.
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel,
                                                                 const ContextRef& context,
                                                                 const LaunchShape& shape);
 
-/// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have:
-/// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
-/// count what it reserves for itself in each block, so a little less may be what fits.
+/// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have: no
+/// more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not count what
+/// it reserves for itself in each block, so slightly less may fit.
 /// Errors: kInvalidArgument  less than one block; or so many do not fit without any
 ///         kUnimplemented    a driver below CUDA 10.2
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::size_t> AvailableDynamicShared(

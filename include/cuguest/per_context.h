@@ -2,8 +2,8 @@
 // Notes: docs/notes.md; tier: 2
 /// \file `PerContext<T>` is a cache of what a library makes once for every context that it is
 /// called in: a module, a stream, a cuBLAS handle. It is keyed by one incarnation of a context
-/// (ContextRef), so that after a cudaDeviceReset the same handle gets a new value, and what
-/// belonged to the old incarnation is dropped without a driver call in it.
+/// (ContextRef): after a cudaDeviceReset the same handle gets a new value, and that of the old
+/// incarnation is given up: T::Leak(), if T has it, then ~T(), without a driver call of the cache.
 ///
 ///   absl::Status Blur(CUcontext context, CUdeviceptr image) {
 ///     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
@@ -34,21 +34,22 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
+/// T whose destructor calls the driver must have a member Leak() that throws nothing and makes it
+/// forget what it owns there: see Note [How a value ends].
+/// Stack:   net 0 in every call. `make` runs with the value's context current, and so does ~T()
+///          unless the value is given up.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
 ///          ForgetDestroyed() afterwards. Primary contexts need neither.
-/// Threads: all members but the destructor, from any threads at the same time. T is shared
-///          by all that pin it, so what they do with it is T's to make safe. No lock of
-///          the cache is held while the driver is called, host memory is allocated, or `make`,
-///          Leak() or ~T() run: they may call it.
-/// Fork:    a child that is forked, also while other threads are inside calls, finds the values
-///          that are there. GetOrMake() refuses to make one, nothing is dropped, and the
-///          destructor gives them up.
+/// Threads: all members but the destructor, from any threads at once. All that pin a T share it;
+///          making that safe is up to T. No lock of the cache is held while the driver is called,
+///          host memory is allocated, or `make`, Leak() or ~T() run: they may call it.
+/// Fork:    a child, even one forked while other threads are inside calls, finds the values there.
+///          GetOrMake() refuses to make one, nothing is dropped, the destructor gives all up.
 /// Cost:    a value that is there: no lock, no allocation, no driver call by ContextRef, one
 ///          (cuCtxGetId, contention-free) by CUcontext. Of atomic operations only loads and stores,
 ///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32
-///          counts to itself; else two operations on a cache line that few threads share. To drop a
-///          value takes a membarrier: on a machine with two processors 0.1 us, and 16 us while
+///          counts to itself; else two operations on a cache line that few threads share. Dropping
+///          a value takes a membarrier: on a machine with two processors 0.1 us, and 16 us while
 ///          another thread ran. 2 KiB of host memory for each value.
 /// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
 ///          outlives the reset of its primary context, unless it is forgotten.
@@ -58,9 +59,9 @@ class PerContext {
   static_assert(std::is_nothrow_destructible_v<T>);
 
  public:
-  /// Keeps a value from ending while it is held, also after it was dropped: it can be
-  /// read, but in a dead context its driver objects are dead too. Not longer than the
-  /// cache lives. May be released on another thread than it was taken on.
+  /// Keeps a value from ending while it is held, also after it was dropped: it can be read, but in
+  /// a dead context its driver objects are dead too. Must not outlive the cache. May be released on
+  /// another thread than it was taken on.
   class [[nodiscard]] Pin {
    public:
     CUGUEST_HIDE Pin() noexcept = default;  // holds nothing
@@ -97,41 +98,38 @@ class PerContext {
   PerContext(const PerContext&) = delete;
   PerContext& operator=(const PerContext&) = delete;
 
-  /// Drops all values: destroys those of primary contexts and of the current context, and gives
-  /// up those of all others; see Note [Which contexts are asked about]. No other call may be
-  /// running, and no pin should be held: a value that is still pinned is leaked, with its memory.
-  /// Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
-  /// see Note [No driver calls after main].
-  /// Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
+  /// Drops all values: destroys those of primary contexts and of the current context, and gives up
+  /// all others; see Note [Which contexts are asked about]. No other call may be running, and no
+  /// pin should be held: a value that is still pinned is leaked, with its memory. Safe wherever
+  /// destructors run, but a cache that lives to the end is better never destroyed: see Note [No
+  /// driver calls after main].
+  /// Cost: one or two driver calls for each value, and of those that are destroyed as Forget().
   CUGUEST_HIDE ~PerContext() = default;
 
-  /// The value of `context`; empty if there is none, or it is only being made. The caller vouches
-  /// that the incarnation that `context` names is alive: a guard has just checked it, for example.
-  /// Cost: no driver call.
+  /// The value of `context`; empty if there is none, or it is only being made. The caller must know
+  /// that the incarnation that `context` names is alive, from a guard for example. No driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
     return Pin(table_.Find(context));
   }
 
-  /// The same of the handle's present incarnation; also empty if the context was destroyed or
-  /// reset.
+  /// The same for the handle's present incarnation; empty also if that was destroyed or reset.
   /// Cost: one driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(CUcontext context) noexcept {
     return Find(ContextRef::Borrow(context));
   }
 
   /// The value of `context`, made now if there is none: make(context), which returns
-  /// absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`file` and `line`
-  /// are that guard's). Threads that ask for one context at the same time wait for the
-  /// one that makes its value. If that fails, its caller gets the status, and each of the
-  /// others tries for itself. Where `make` throws, it is as if it had failed.
-  /// Errors: those of `make`, and where a value would have to be made
-  ///           those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
-  ///           kFailedPrecondition       called from a `make` of this cache for the same
-  ///                                     context, or one that waits for this thread
-  ///                                     (two caches that wait for each other hang)
-  ///           kResourceExhausted        no host memory
-  ///           the driver's              it does not say whether `context` is a primary one
-  ///         No value is left then.
+  /// absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`where` is that
+  /// guard's). Threads that ask for one context at the same time wait for the one that makes its
+  /// value. If `make` fails, its caller gets the status; if it fails or throws, each of the others
+  /// tries for itself.
+  /// Errors: those of `make`; and, if there is no value yet, as follows; none is left then.
+  ///         those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
+  ///         kFailedPrecondition       called from a `make` of this cache for the same context, or
+  ///                                   one that waits for this thread (two caches that wait for
+  ///                                   each other hang)
+  ///         kResourceExhausted        no host memory
+  ///         the driver's              it does not say whether `context` is a primary one
   /// Cost:   as Find(), if there is one. Otherwise at most six driver calls beside those of `make`,
   ///         and what dropping needs; three more, once for each device, where this copy of cuguest
   ///         never had a reference to the primary context (which is retained and released, if it is
@@ -146,8 +144,7 @@ class PerContext {
     return MakeNow(context, std::forward<Make>(make), where);
   }
 
-  /// The same for the handle's present incarnation. `context` must be alive; see
-  /// ContextRef::Borrow().
+  /// The same for the handle's present incarnation, which must be alive; see ContextRef::Borrow().
   /// Errors: also those of ToStatus(ref).
   /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
@@ -159,8 +156,8 @@ class PerContext {
   /// Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
   /// of it before, unless it is pinned. Returns whether there was one to drop (one that is only
   /// being made is not there yet, and is not stopped). Call it before destroying the context: when
-  /// it returns, no other thread is ending a value of the context, unless that one waits for this
-  /// thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
+  /// it returns, no other thread is ending a value of the context, unless that thread waits for
+  /// this one, as in a Forget() that ~T() calls. If a value was pinned, call Forget() again when
   /// the pin is released, or ForgetDestroyed() when the context is destroyed.
   /// Cost: three driver calls for each value that ends, five if the context is not current, and
   ///       those of ~T(); waits for other threads' ~T() of values of the context.
@@ -168,22 +165,21 @@ class PerContext {
     return table_.Forget(context, /*is_dead=*/false);
   }
 
-  /// The same for an incarnation that the caller knows to be destroyed or reset: its value is given
-  /// up, and the driver is not asked anything, also not about one that was dropped before.
+  /// The same for an incarnation that the caller knows to be destroyed or reset: gives up its
+  /// value, and one that was dropped before, without a driver call.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/true);
   }
 
-  /// Forget() of every context that there is a value of, dead ones of ForgetDestroyed() excepted;
-  /// returns how many values there were to drop. The caller vouches that each of these contexts
-  /// goes on, or is a primary context.
-  /// Cost: as Forget() of each.
+  /// Forget() of every context that has a value, except dead ones that were given to
+  /// ForgetDestroyed(). Returns how many values there were to drop. The caller must know that each
+  /// of these contexts goes on, or is a primary context. Cost as Forget() of each.
   CUGUEST_HIDE std::size_t ForgetAll() { return table_.ForgetAll(); }
 
   /// Drops every value whose context is known to be dead, and returns how many those were: of a
-  /// primary context that was reset, or of the context that is current; see
-  /// Note [Which contexts are asked about]. Where the driver cannot be asked (a stream callback, a
-  /// forked child) no context is treated as dead.
+  /// primary context that was reset, or of the current context; see Note [Which contexts are asked
+  /// about]. Where the driver cannot be asked (a stream callback, a forked child) no context is
+  /// treated as dead.
   /// Cost: one driver call for each value, and one more for that of the current context.
   CUGUEST_HIDE std::size_t DropDead() { return table_.DropDead(); }
 

@@ -3,7 +3,7 @@
 /// \file
 /// `absl::Status` of the driver's `CUresult` and of what the core returns, and the driver's code
 /// out of a status again. A status says what was being done, to what, what the driver said, and
-/// what to do about it.
+/// what to do about it. Nothing here reads or writes the runtime's last error (`cudaGetLastError`).
 ///
 ///   absl::Status s = cuguest::ToStatus(code, "allocate 4096 bytes", "device 0");
 ///   // RESOURCE_EXHAUSTED: allocate 4096 bytes, device 0:
@@ -15,8 +15,6 @@
 ///   cuguest::ContextGuard guard(ctx);
 ///   CUGUEST_RETURN_IF_ERROR(guard);
 ///   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Device device, cuguest::Device::OfCurrentContext());
-///
-/// Nothing here reads or writes the runtime's last error (`cudaGetLastError`).
 
 #ifndef CUGUEST_STATUS_H_
 #define CUGUEST_STATUS_H_
@@ -49,8 +47,8 @@ CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::
   return internal::MakeStatus(code, doing, object);
 }
 
-/// The same for anything of cuguest that carries a raw `result()` because it
-/// sits on a hot path (`ContextGuard`, `NoContextGuard`, `ContextRef`).
+/// The same for an object of cuguest that carries a raw `result()` because it sits on a hot path,
+/// such as `ContextGuard`, `NoContextGuard` or `ContextRef`.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE auto ToStatus(const T& carrier)
     -> decltype(internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice())) {
@@ -59,8 +57,7 @@ template <typename T>
 }
 
 /// The driver's code that `status` was made from, or the one for the runtime's code
-/// (runtime/error.h) that it was made from; nothing for a status that was made from
-/// neither. CUDA_SUCCESS for an OK status.
+/// (runtime/error.h) that it was made from; nothing for any other status. CUDA_SUCCESS for OK.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
 
 namespace internal {
@@ -92,11 +89,11 @@ template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 
-/// Returns the status of its argument from the function that it is in, unless it is OK: a status,
-/// anything that has a status(), such as a StatusOr or an AcquiredGuard, or that ToStatus() takes.
-/// What cannot be copied has to be a variable: a guard that is made in the argument would end
-/// before the next line, and does not compile.
-/// Cost:    the argument is evaluated once; one comparison if it is OK.
+/// Returns the status of its argument from the enclosing function unless it is OK. The argument is
+/// a status, an object with a status(), such as a StatusOr or an AcquiredGuard, or one that
+/// ToStatus() takes. An object that cannot be copied must be a variable: a guard that is made in
+/// the argument would end before the next line, and does not compile.
+/// Cost: the argument is evaluated once; one comparison if it is OK.
 #define CUGUEST_RETURN_IF_ERROR(...)                                              \
   do {                                                                            \
     if (absl::Status cuguest_status = ::cuguest::internal::StatusOf(__VA_ARGS__); \
@@ -107,12 +104,10 @@ CUGUEST_END_NAMESPACE
 
 /// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
 ///
-/// `declaration`, or a variable, becomes the value of a StatusOr, or a copyable object that
-/// ToStatus() takes; if that is not OK, its status is returned from the function. Several
-/// statements, so an `if` needs braces around it. A declaration with a comma outside of parentheses
-/// needs an alias.
-/// Cost:    the expression is evaluated once; the value is moved out of a StatusOr, an object
-///          copied.
+/// `declaration`, or a variable, becomes the value of a StatusOr, which is moved out of it, or a
+/// copy of a copyable object that ToStatus() takes; if that is not OK, its status is returned from
+/// the function. The expression is evaluated once. The macro is several statements, so an `if`
+/// needs braces around it. A declaration with a comma outside of parentheses needs an alias.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
   CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
 

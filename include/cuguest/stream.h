@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 3
 /// \file
-/// Streams and events that know their context. `StreamRef` names a stream that somebody
-/// else owns; `Stream` and `Event` are made in a given context, whatever is current, and
-/// destroyed while it lives. None of them breaks a stream capture that can be seen.
+/// Streams and events that know their context. `StreamRef` names a stream that other code owns;
+/// `Stream` and `Event` are created in a given context, whatever is current, and destroyed only
+/// while it is alive. None of them invalidates a stream capture that can be seen.
 ///
 ///   absl::Status Encoder::Run(CUstream callers) {
 ///     absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
@@ -35,8 +35,8 @@ namespace internal {
 struct Capture;
 class FftArea;
 
-// What stream 0 is in a file. A default argument names it, which the caller's file chooses;
-// inline code that did would be one function of two files that differ.
+// What stream 0 means in a file. Passed as a default argument, which the caller's file evaluates:
+// an inline function that decided would violate the one-definition rule.
 enum class ZeroStream : unsigned char { kLegacy, kPerThread };
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
 #define CUGUEST_INTERNAL_ZERO_STREAM internal::ZeroStream::kPerThread
@@ -53,31 +53,29 @@ CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexce
 /// Count:   none: it keeps neither the stream nor the context alive.
 /// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
 ///          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
-/// Errors:  those of Driver::Get(), and of every operation
-///            kInvalidArgument     an empty ref
-///            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
-///                                 Note [What captures allow]
-///            kDataLoss            an earlier sticky error
-///          and what each one adds. Nothing has changed then.
-/// Cost:    in driver calls, on a created stream. On the others a guard comes on top: two
-///          calls if the context is current, and four if not.
+/// Errors:  those of Driver::Get(), what each function adds, and these; nothing has changed then.
+///          kInvalidArgument     an empty ref
+///          kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
+///                               Note [What captures allow]
+///          kDataLoss            a sticky error: an earlier one, or of the work that is waited for
+/// Cost:    in driver calls, on a created stream. On a special one (0, CU_STREAM_LEGACY,
+///          CU_STREAM_PER_THREAD) a guard adds two calls if the context is current, four if not.
 class CUGUEST_API StreamRef {
  public:
   CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
 
-  /// Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
-  /// remembers the current context, and stays with it whatever is current later. 0 names what
-  /// it does in <cuda.h>'s calls in the same file: CU_STREAM_PER_THREAD where
-  /// CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy stream. `zero` says
-  /// which; leave it to its default.
-  /// Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
-  ///         kInvalidArgument when it is used.
-  /// Cost:   two driver calls, contention-free.
+  /// Names `stream`, which must be alive. For a special stream it remembers the current context and
+  /// stays with it, whatever is current later. 0 means what it means to <cuda.h>'s calls in the
+  /// same file: CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise
+  /// the legacy stream. `zero` says which; leave it to its default.
+  /// Errors: those of AcquireFromStream. A green context has no per-thread stream: kInvalidArgument
+  ///         when that is used.
+  /// Cost:   that of AcquireFromStream: two driver calls, contention-free, for a created stream.
   [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(
       CUstream stream, internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM);
 
-  /// The same for a caller that knows the context: nothing is asked, and nothing checked. Also for
-  /// a stream whose capture was invalidated, whose context the driver cannot report.
+  /// The same for a caller that knows the context: no driver call, no check. Also for a stream
+  /// whose capture was invalidated, whose context the driver cannot report.
   [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(
       CUstream stream, const ContextRef& context,
       internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept {
@@ -95,34 +93,29 @@ class CUGUEST_API StreamRef {
   /// Cost: four driver calls if the context is current, else six.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
-  /// CaptureStateOf(), in the context of the ref; kUnknown also if that is over, or the ref
-  /// is empty.
+  /// As CaptureStateOf(), in the ref's context; kUnknown also if that is over, or the ref is empty.
   /// Cost: two driver calls, contention-free.
   [[nodiscard]] CaptureState capture_state() const noexcept;
 
-  /// Blocks until everything submitted so far is done.
-  /// Errors: kDataLoss  work in the stream ended in a sticky error
-  /// Cost:   five driver calls, four of them contention-free.
+  /// Blocks until all work submitted so far is done.
+  /// Cost: five driver calls, four of them contention-free.
   absl::Status Synchronize() const;
 
-  /// Whether everything submitted so far is done. Errors and cost as Synchronize().
+  /// Whether all work submitted so far is done. Errors and cost as Synchronize().
   [[nodiscard]] absl::StatusOr<bool> IsDone() const;
 
-  /// Lets what is submitted from now on wait for what `event` was last recorded behind; an
-  /// event that was never recorded is no reason to wait. Does not block the caller. The event
-  /// may be of another context, or on another device.
-  ///
-  /// In a capture, waiting for an event of the same capture is a dependency; a stream that
-  /// does not capture joins the capture that the event was recorded in, and must be joined to
-  /// it again before it ends.
-  /// Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
-  ///                           capture it was recorded in is over
+  /// Lets work submitted from now on wait for the work that `event` was last recorded behind; for
+  /// an event that was never recorded it does not wait. Does not block the caller. The event may be
+  /// of another context or device. In a capture, waiting for an event of the same capture is a
+  /// dependency; a stream that does not capture joins the capture in which the event was recorded,
+  /// and must be joined to it again before it ends.
+  /// Errors: kInvalidArgument: the event is empty; or, while the stream does not capture, the
+  ///         capture in which it was recorded is over.
   /// Cost:   three driver calls; four if the event is of another context.
   /// Source: CUDA Driver API, cuStreamWaitEvent; docs/guarantees.md.
   absl::Status WaitFor(const Event& event) const;
 
-  /// The same stream of the same incarnation of a context. 0 and CU_STREAM_LEGACY are one stream
-  /// but not equal.
+  /// The same stream, of the same incarnation. 0 and CU_STREAM_LEGACY, though one stream, differ.
   CUGUEST_HIDE friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
     return a.stream_ == b.stream_ && a.context_ == b.context_;
   }
@@ -140,30 +133,28 @@ class CUGUEST_API StreamRef {
 
 /// Owns a stream.
 /// Stack:   left as it is.
-/// Count:   none: it does not keep its context alive; see Note [After the context].
-/// Threads: distinct objects from any threads; one object needs outside locking. Not in a
-///          stream callback, where creating gives kPermissionDenied and the destructor leaves
-///          the stream to its context; nor in a static or thread_local destructor: see Note
-///          [No driver calls after main].
+/// Count:   none; keeps no context alive: see Note [After the context].
+/// Threads: distinct objects from any threads; one object needs outside locking. Not in a stream
+///          callback, where creating gives kPermissionDenied and the destructor leaves the stream
+///          to its context; nor in a static or thread_local destructor: see Note [No driver calls
+///          after main].
+/// Source:  CUDA Driver API, cuStreamCreateWithPriority, cuStreamDestroy; docs/guarantees.md.
 class CUGUEST_API Stream {
  public:
-  /// A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
-  /// waits for stream 0 and makes it wait, and so disturbs the host; in a green context every
-  /// stream is non-blocking. A lower `priority` goes first; what is outside of the device's range
+  /// Creates a stream in `context`. `flags` are CU_STREAM_NON_BLOCKING, or CU_STREAM_DEFAULT for
+  /// one that waits for stream 0 and makes it wait, which disturbs the host; in a green context
+  /// every stream is non-blocking. A lower `priority` goes first; one outside of the device's range
   /// is clamped to it. Invalidates no capture.
-  /// Errors: those of ContextGuard, and
+  /// Errors: those of ContextGuard, and as follows; nothing is held then.
   ///         kInvalidArgument  other flags
   ///         kDataLoss         an earlier sticky error
-  ///         Nothing is held then.
   /// Cost:   four driver calls if the context is current, else six.
-  /// Source: CUDA Driver API, cuStreamCreateWithPriority.
   [[nodiscard]] static absl::StatusOr<Stream> Create(const ContextRef& context,
                                                      unsigned flags = CU_STREAM_NON_BLOCKING,
                                                      int priority = 0);
 
-  /// Takes over a stream that somebody made in `context`. Asks the driver nothing.
-  /// Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
-  ///                           or an empty ContextRef. It keeps its owner.
+  /// Takes ownership of `stream`, which was created in `context`. No driver call.
+  /// Errors: kInvalidArgument: a special stream or an empty ContextRef. The stream keeps its owner.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
 
   CUGUEST_HIDE Stream() noexcept = default;  // empty
@@ -173,8 +164,8 @@ class CUGUEST_API Stream {
     return *this;
   }
 
-  /// Destroys the stream, if its context is alive; does not wait for its work, which is done all
-  /// the same. If it captures, the capture goes with it, and nobody gets its graph.
+  /// Destroys the stream if its context is alive. Does not wait for its work, which is done all the
+  /// same. A capture in it ends, and nobody gets its graph.
   ~Stream();
 
   /// Valid as long as this object; empty if it is.
@@ -184,14 +175,12 @@ class CUGUEST_API Stream {
   }  // nullptr if empty
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return ref_.context(); }
 
-  /// Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
-  /// the end of the process.
-  /// Errors: kFailedPrecondition  it captures: end the capture first. It is still owned.
-  ///                              Or, with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
-  ///                              context before; then, as on success, this object is empty.
+  /// Destroys the stream now, and reports errors. Succeeds if empty, and at the end of the process.
+  /// Errors: kFailedPrecondition  it captures, and is still owned: end the capture first
+  ///         kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned
-  /// Cost:   three driver calls, where the destructor makes two.
-  /// Source: CUDA Driver API, cuStreamDestroy; docs/guarantees.md.
+  /// Cost:   three driver calls, where the destructor makes two; more if a CaptureScope or memory
+  ///         that is freed in its order uses the stream.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
@@ -204,31 +193,23 @@ class CUGUEST_API Stream {
   StreamRef ref_;
 };
 
-/// Owns an event. Record it through this object alone: it remembers whether that was in a
-/// capture, and in which, because the driver tells it only by ending the capture. What others
-/// record in get() is not known here; the driver's own rules then apply.
+/// Owns an event. Record it only through this object, which remembers whether that was in a
+/// capture, and in which: the driver says so only by invalidating the capture. Recordings by other
+/// code, through get(), are not known here; the driver's own rules then apply.
 /// Stack:   left as it is.
-/// Count:   none: it does not keep its context alive; see Note [After the context]. An event
-///          made in a green context is let go when that one is destroyed, though the driver
-///          keeps it until the primary context's end.
-/// Threads: distinct objects from any threads; const functions of one object too. Not in
-///          stream callbacks and static destructors, as Stream.
-/// Errors:  those of Driver::Get(), and of every operation
-///            kInvalidArgument     an empty event
-///            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
-///                                 Note [What captures allow]
-///            kDataLoss            an earlier sticky error
-///          and what each one adds. Nothing has changed then.
+/// Count:   none; keeps no context alive: see Note [After the context]. An event of a green context
+///          is let go when that is destroyed, though the driver keeps it until the primary context
+///          ends.
+/// Threads: distinct objects from any threads; const functions of one object too. Not in stream
+///          callbacks and static destructors, as Stream.
+/// Errors:  as StreamRef, and kInvalidArgument for an empty event.
+/// Source:  CUDA Driver API, cuEventCreate, cuEventRecord, cuEventElapsedTime; docs/guarantees.md.
 class CUGUEST_API Event {
  public:
-  /// A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
+  /// Creates an event in `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
   /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
   /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
-  /// Errors: those of ContextGuard, and
-  ///         kInvalidArgument  other flags, CU_EVENT_INTERPROCESS too
-  ///         Nothing is held then.
-  /// Cost:   four driver calls if the context is current, else six.
-  /// Source: CUDA Driver API, cuEventCreate.
+  /// Errors, cost: as Stream::Create(). CU_EVENT_INTERPROCESS is one of the other flags.
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);
 
@@ -239,7 +220,7 @@ class CUGUEST_API Event {
     return *this;
   }
 
-  /// Destroys the event, if its context is alive; does not wait for it. Invalidates no capture, and
+  /// Destroys the event if its context is alive. Does not wait for it, invalidates no capture, and
   /// allocates no host memory.
   ~Event();
 
@@ -248,14 +229,13 @@ class CUGUEST_API Event {
   }  // nullptr if empty
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return state_.context; }
 
-  /// Records what was submitted to `stream` so far; until it is done, the event has not
-  /// happened. The stream must be of the event's context. (A primary context and the green
-  /// ones made from it count as one.) In a capturing stream this marks a place in the capture
-  /// instead, good for WaitFor and nothing else until it is recorded outside again.
+  /// Records the work submitted to `stream` so far; the event has happened when that is done. The
+  /// stream must be of the event's context (a primary context and its green contexts count as one).
+  /// In a capturing stream this marks a place in the capture instead, good for WaitFor() and
+  /// nothing else until the event is recorded outside again.
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
   ///         kFailedPrecondition  the stream's capture was invalidated and not ended
   /// Cost:   three driver calls; four if the stream's context is another one.
-  /// Source: CUDA Driver API, cuEventRecord; docs/guarantees.md.
   absl::Status Record(const StreamRef& stream);
 
   /// Whether it has happened; an event that was never recorded has.
@@ -265,22 +245,17 @@ class CUGUEST_API Event {
   /// Blocks until it has happened. Cost as IsDone().
   absl::Status Synchronize() const;
 
-  /// Between two events that have happened, in milliseconds, with a resolution of about half a
-  /// microsecond. Invalidates no capture.
-  /// Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
-  ///                           of different contexts
+  /// The time between two events that have happened, in milliseconds, with a resolution of about
+  /// half a microsecond. Invalidates no capture.
+  /// Errors: kInvalidArgument  one was never recorded or was made without timing, or they are of
+  ///                           different contexts
   ///         kUnavailable      one has not happened yet
   /// Cost:   three driver calls; two if they are of one context.
-  /// Source: CUDA Driver API, cuEventElapsedTime.
   [[nodiscard]] static absl::StatusOr<float> ElapsedMilliseconds(const Event& start,
                                                                  const Event& end);
 
-  /// Destroys the event now, and says what the destructor cannot. Succeeds if empty, and at
-  /// the end of the process.
-  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
-  ///                              context before; then, as on success, this object is empty
-  ///         the driver's code    it is still owned
-  /// Cost:   two driver calls.
+  /// Destroys the event now; success and errors as Stream::Release(), but for the one of a capture.
+  /// Cost: two driver calls.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
@@ -291,14 +266,14 @@ class CUGUEST_API Event {
   friend class internal::FftArea;
   enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
   struct State {
-    CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
+    CUGUEST_HIDE State() noexcept = default;
     CUevent event = nullptr;
     ContextRef context;
     Recorded recorded = Recorded::kNever;
     cuuint64_t capture = 0;  // which, if kInCapture
   };
 
-  // What came of a call, and what it failed for.
+  // The result of a call, and the object for which it failed.
   struct Attempt {
     enum class Part : unsigned char { kEvent, kStream, kBoth };
     CUresult code;

@@ -22,7 +22,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 enum class Library : unsigned char { kCublas, kCufft, kCusolver, kCusparse };
 
-// `code` is not success. Asks the driver once whether the current context is lost.
+// `code` is not success. Asks the driver, by two calls, whether the current context is lost.
 CUGUEST_API absl::Status MakeLibraryStatus(Library library, int code, std::string_view doing,
                                            std::string_view object);
 // The code of `library` that `status` was made from; 0 for an OK status.

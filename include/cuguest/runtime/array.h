@@ -25,10 +25,8 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// The handles are one value with two types.
-/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
-/// stays null.
-/// Threads: any. Cost: none.
+/// The handles are one value with two types: null stays null.
+/// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
 [[nodiscard]] CUGUEST_HIDE inline CUarray ToDriver(cudaArray_t array) noexcept {
   return reinterpret_cast<CUarray>(array);
@@ -43,7 +41,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return reinterpret_cast<cudaMipmappedArray_t>(array);
 }
 
-/// What the driver calls a channel descriptor.
+/// The driver's form of a channel descriptor.
 struct ArrayFormat {
   CUarray_format format;
   unsigned channels;
@@ -84,7 +82,7 @@ CUGUEST_HIDE inline constexpr FormatRow kFormats[] = {
     {CU_AD_FORMAT_SNORM_INT16X4, cudaChannelFormatKindSignedNormalized16X4, 16, 4},
 };
 
-// How many of x, y, z, w there are, all of as many bits as x, from the left; 0 if they are not.
+// The number of channels from x on, if all have as many bits as x; otherwise 0.
 CUGUEST_HIDE inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
   const int bits[] = {desc.x, desc.y, desc.z, desc.w};
   unsigned channels = 0;
@@ -102,10 +100,10 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 
 }  // namespace impl
 
-/// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
-/// ones of 8 and 16 bits. Not the block-compressed and planar ones.
-/// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
-///                           there is not), or it is a format of the ones left out
+/// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised ones of 8
+/// and 16 bits. Not the block-compressed and planar ones.
+/// Errors: kInvalidArgument  a format that is left out, or that no array can have: three channels,
+///                           unequal ones, an unknown size
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
     const cudaChannelFormatDesc& desc) {
   const unsigned channels = impl::ChannelsOf(desc);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// The namespace of the headers under runtime/. They are headers only, without a
-/// library behind them: what they call is the CUDA runtime that the including file is
-/// linked with, shared or static. They need the <cuda_runtime_api.h> of CUDA 12.0 or newer.
+/// The namespace of the headers under runtime/. Only their inline functions call the CUDA runtime,
+/// so it is the one that the including file is linked with, shared or static: the library cuguest
+/// is linked with none. They need the <cuda_runtime_api.h> of CUDA 12.0 or newer.
 ///
 ///   #include <cuda_runtime_api.h>
 ///   #include "cuguest/runtime/binding.h"

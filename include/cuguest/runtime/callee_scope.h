@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// Around code that uses the runtime and is not known to behave: cuFFT, PyTorch, a plugin.
-/// `CalleeScope` makes a context current for code that uses the runtime, so that the caller's own
-/// entry survives also a cudaSetDevice, puts the context back between its calls, and leaves the
-/// caller's stack and last error as they were.
+/// `CalleeScope` makes a context current for code that uses the runtime and is not known to behave
+/// (cuFFT, PyTorch, a plugin): the caller's own entry survives even a cudaSetDevice. Reassert()
+/// restores the context between its calls, the destructor the caller's stack and last error.
 ///
 ///   runtime::CalleeScope scope(context);
 ///   if (!scope.ok()) return ToStatus(scope);
@@ -12,10 +11,9 @@
 ///   scope.Reassert();                        // our context again, and an incident if not
 ///   cufftExecC2C(plan, in, out, CUFFT_FORWARD);
 ///
-/// What it cannot put back: the device that cudaGetDevice names while *no* context is current.
-/// It is what the thread last gave to cudaSetDevice, setting it creates a primary context, and
-/// it decides nothing (Note [What cudaGetDevice says]). Nor what the callee
-/// did to contexts themselves: a primary context that it created stays.
+/// It cannot restore the device that cudaGetDevice names while *no* context is current: setting
+/// that creates a primary context, and it decides nothing (Note [What cudaGetDevice says]). Nor can
+/// it undo what the callee did to contexts: a primary context that it created stays.
 
 #ifndef CUGUEST_RUNTIME_CALLEE_SCOPE_H_
 #define CUGUEST_RUNTIME_CALLEE_SCOPE_H_
@@ -33,10 +31,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack:   +1 on construction, undone on destruction, whatever the callee left.
 /// Count:   none.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-/// Errors:  as ContextGuard: test ok(), ToStatus(scope). What is found changed is an incident
-///          with this scope's file and line: of the stack as from a guard, kLastError for a
-///          last error that the callee left, which is taken back.
-/// Cost:    5 driver calls, or one less where a raw handle is given; two cudaPeekAtLastError.
+/// Errors:  as ContextGuard: test ok(), ToStatus(scope). What it finds changed is an incident with
+///          this scope's file and line: of the stack as from a guard, kLastError if the callee
+///          changed the last error and no Note() came after that. LastErrorScope::Leave() says
+///          which error is taken back.
+/// Cost:    5 driver calls, 4 with a raw handle; two cudaPeekAtLastError.
 class [[nodiscard]] CalleeScope {
  public:
   /// As ContextGuard's: `context` must be alive; a ContextRef is checked.
@@ -60,7 +59,7 @@ class [[nodiscard]] CalleeScope {
   /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
-  /// Ends the scope now: ContextGuard::Leave, and LastErrorScope::Leave.
+  /// Ends the scope now, by ContextGuard::Leave and LastErrorScope::Leave.
   CUGUEST_HIDE CUresult Leave() noexcept {
     const CUresult code = guard_.Leave();
     static_cast<void>(errors_.Leave());

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// The runtime has no handle for a context: it works in the one that is current, and where
-/// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
-/// in which context the runtime would work, without asking it, which might create that.
+/// The runtime has no handle for a context: it works in the current one, and where none is, it
+/// makes the primary context of device 0 current for good. `RuntimeContext` says in which context
+/// the runtime would work, without asking the runtime, which might create it. For the runtime to
+/// work in a context of the driver, make it current (ContextGuard): there is nothing to convert.
 ///
 ///   absl::StatusOr<RuntimeContext> next = runtime::RuntimeContext::Query();
 ///   if (!next.ok()) return next.status();
 ///   if (next->kind == RuntimeContext::Kind::kCreates) return TheCallerMustChooseAContext();
-///
-/// From driver to runtime there is nothing to convert: make the context current
-/// (ContextGuard), and the runtime works in it.
 
 #ifndef CUGUEST_RUNTIME_CONTEXT_H_
 #define CUGUEST_RUNTIME_CONTEXT_H_
@@ -31,25 +29,23 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// What the calling thread's next runtime call will work in, if it needs a context.
-/// Threads: a value; it speaks of the thread that asked, at that time.
+/// What the calling thread's next runtime call works in, if it needs a context.
+/// Threads: a value; it describes the thread that asked, at that time.
 struct RuntimeContext {
   enum class Kind : unsigned char {
     kUser,       ///< a context that somebody made is current, a green one too
     kPrimary,    ///< the primary context of `device` is current
-    kBinds,      ///< none is: the call makes the primary context of `device` current, which
-                 ///< is active
+    kBinds,      ///< none is: the call makes the active primary context of `device` current
     kCreates,    ///< the same, and creates it first
-    kDestroyed,  ///< the current one is destroyed: a primary context (after a reset) is
-                 ///< created again by the call, any other fails it with
-                 ///< cudaErrorDeviceUninitialized
+    kDestroyed,  ///< the current one is destroyed: the call creates a primary context again (after
+                 ///< a reset); with any other it fails: cudaErrorDeviceUninitialized
   };
 
   Kind kind;
   /// Empty for the last three. Not owned.
   ContextRef context;
-  /// The current context's, or device 0 where there is none (the first of the list where this
-  /// copy of the runtime was given one with cudaSetValidDevices).
+  /// The current context's, or device 0 where there is none; also where this copy of the runtime
+  /// was given a list with cudaSetValidDevices and takes the first of that instead.
   Device device;
 
   /// Whether the runtime works in a primary context, or will.
@@ -75,13 +71,12 @@ struct RuntimeContext {
     return "";
   }
 
-  /// Stack, last error: not touched. No context is created.
-  /// Count:   where the current context was not created by SharedContext::Create, and this copy of
-  ///          cuguest never had a reference to the primary of its device, an active one is retained
-  ///          and released, once: the driver tells a primary context's handle to nobody else. If
-  ///          the last holder lets go at that very moment, the driver creates the context, and the
-  ///          release destroys it.
-  /// Errors:  those of Driver::GetInitialized().
+  /// Stack, last error: not touched. Creates no context, but for the race under Count.
+  /// Count:   where SharedContext::Create did not create the current context, and this copy of
+  ///          cuguest never had a reference to its device's primary, an active one is retained and
+  ///          released, once: only a retain returns its handle. If the last holder releases it at
+  ///          that very moment, the driver creates the context, and the release destroys it.
+  /// Errors:  those of Driver::GetInitialized(), and the driver's.
   /// Cost:    3 driver calls with nothing current; 3 or 4 with a context, that once 5, or 7 if the
   ///          primary is active. Those about the primary take the driver's lock: not for hot paths.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();

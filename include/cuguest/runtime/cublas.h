@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// cuBLAS in whatever context, from whatever thread: a pool of handles for each context, and a
-/// scope that has one of them to itself, in the right context, on the right stream.
+/// cuBLAS in any context, from any thread: a pool of handles for each context, and a scope that has
+/// one of them to itself, in the right context, on the right stream.
 ///
 ///   absl::Status Multiply(CublasHandles& handles, const StreamRef& stream, ...) {
 ///     const runtime::CublasScope blas(handles, stream);
@@ -10,8 +10,8 @@
 ///     return runtime::ToStatus(cublasSgemm(blas.handle(), ...), "multiply");
 ///   }
 ///
-/// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
-/// table of functions, so that the program may link it or load it at run time.
+/// It does not call the program's CUDA runtime (cuBLAS has its own inside). It calls cuBLAS by a
+/// table of functions, so that the program may link the library or load it at run time.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
 #define CUGUEST_RUNTIME_CUBLAS_H_
@@ -32,7 +32,6 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-/// X(member, function)
 #define CUGUEST_CUBLAS_ENTRIES(X)             \
   X(Create, cublasCreate_v2)                  \
   X(Destroy, cublasDestroy_v2)                \
@@ -50,22 +49,20 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter was
-/// passed to the function; check sizes, ...": what was being done, to what, the name, the words of
-/// cublasGetStatusString, and what to do. The words are in cuguest, so that nothing has to be
-/// linked or loaded. A code that is newer than cuguest has its number.
-///
-/// Where a sticky error has already been seen in the current context, the status is that:
-/// kDataLoss, with CodeOf() of status.h, whatever cuBLAS said.
+/// A status with `doing`, `object`, the code's name, the words of cublasGetStatusString, and
+/// advice: "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter
+/// was passed to the function; check sizes, ...". The words are in cuguest: nothing has to be
+/// linked or loaded. A code newer than cuguest has its number. Where a sticky error was already
+/// seen in the current context, the status is that: kDataLoss, with CodeOf() of status.h.
 /// Threads: any. Stack, last error: not touched. No handle is needed.
-/// Cost:    one comparison on success; on failure one driver call, contention-free.
+/// Cost:    one comparison on success; on failure two driver calls, contention-free.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
                                                         std::string_view object = {}) {
   return internal::ToLibraryStatus(internal::Library::kCublas, code, doing, object);
 }
 
-/// The code that `status` was made from by ToStatus(), directly or by a function here; nothing
-/// for another status. CUBLAS_STATUS_SUCCESS for an OK one.
+/// The code that ToStatus() made `status` from, directly or in a function here; nothing for another
+/// status. CUBLAS_STATUS_SUCCESS for an OK one.
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cublasStatus_t> CublasCodeOf(
     const absl::Status& status) {
   return internal::LibraryCodeOfType<cublasStatus_t>(internal::Library::kCublas, status);
@@ -107,72 +104,64 @@ struct LibraryTraits<CublasLibrary> {
 
 }  // namespace impl
 
-/// The handles of a library or program that uses cuBLAS. LibraryHandles has the rest of the
-/// contract.
-/// Count:   none of ours. cuBLAS keeps two references on a primary context for itself, once a
-///          handle was made in it, to the end of the process.
+/// The cuBLAS handles of a library or program. LibraryHandles has the rest of the contract.
+/// Count:   none. cuBLAS itself keeps two references to a primary context, from the first handle
+///          that is made in it to the end of the process.
 /// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
 ///          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and
-///          in a context it waits for all work there: call it once before anything there waits for
-///          you.
+///          in a context waits for all work there: call it before any work there waits for you.
 class CublasHandles : public LibraryHandles<CublasLibrary> {
  public:
   using LibraryHandles::LibraryHandles;
 
-  /// From now on `context` has at least `count` handles, idle or in use: to take the cost of making
-  /// them out of a hot path. Invalidates no capture.
-  /// Errors: those of ContextGuard and CaptureModeGuard, and
-  ///         kResourceExhausted                 no device memory, or no host memory
-  ///         those of ToStatus(cublasStatus_t)
-  ///         The handles that were made before the failure stay.
+  /// Makes handles until `context` has at least `count`, idle or in use. Invalidates no capture.
+  /// Errors: those of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t), and
+  ///         kResourceExhausted  no device or host memory. Handles made before the failure stay.
   /// Cost:   that of the handles, and five driver calls if the context is current, else seven.
   using LibraryHandles::Prepare;
 };
 
 /// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
-/// capture mode, and sets the handle's stream, and its workspace if one is given. At its end the
-/// handle has the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made
-/// it, and the caller's stack and capture mode are what they were, as by a ContextGuard and a
-/// CaptureModeGuard. A handle that could not be put back is not lent again. Stream and workspace
-/// stay in the idle handle, which uses neither, until the next scope sets its own. Not put back:
-/// the settings of floating-point emulation (cuBLAS 13.1); code that sets them must restore them.
+/// capture mode, and sets the handle's stream, and its workspace if one is given. Its end restores
+/// the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made the handle,
+/// and the caller's stack and capture mode, as a ContextGuard and a CaptureModeGuard do. A handle
+/// that could not be restored is not lent again. Stream and workspace stay in the idle handle,
+/// which uses neither, until the next scope sets its own. The settings of floating-point emulation
+/// (cuBLAS 13.1) are not restored: code that sets them must do so.
 /// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 /// Count:   none.
-/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-///          As many on one thread as there are uses for, each with another handle.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction. A
+///          thread may have several, each with a handle of its own.
 /// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
 ///            kInvalidArgument     an empty StreamRef; CU_STREAM_PER_THREAD of a green context; a
-///                                 workspace of another device, or one that is not aligned to 256
-///                                 bytes
-///            kFailedPrecondition  the context was destroyed or reset, or that of the workspace's
-///                                 memory; a forked child; stream 0, while a blocking stream of
-///                                 its context captures: any work on it would end the capture
+///                                 workspace of another device, or not aligned to 256 bytes
+///            kFailedPrecondition  the context, or that of the workspace's memory, was destroyed or
+///                                 reset; a forked child; stream 0, while a blocking stream of its
+///                                 context captures: any work on it would invalidate the capture
 ///            kPermissionDenied    inside a stream callback
 ///            kCancelled           the process is ending
 ///            kDataLoss            an earlier sticky error
 ///            kResourceExhausted   a handle had to be made, and there was no memory
 ///            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
-/// Cost:    with an idle handle and the context current, five contention-free driver calls (six
-///          for stream 0 and CU_STREAM_PER_THREAD), one cublasSetStream and four cublasGet...: 1.6
-///          times a push, a cublasSetStream and a pop on an H200, and the whole scope 2.2 times;
-///          with 16 threads 0.15 times (docs/cost.md). A push, a pop and a query
-///          more if it is not current. A thread finds the handle that it had last at once. The
-///          first scope in a context, and the first at each depth of concurrency, makes its handle:
-///          see CublasHandles.
-/// Needs:   what cuBLAS does.
+/// Cost:    with an idle handle and the context current, five contention-free driver calls (six for
+///          stream 0 and CU_STREAM_PER_THREAD), one cublasSetStream and four cublasGet...: on an
+///          H100 1.7 times a push, a cublasSetStream and a pop, and the whole scope 2.8 times; with
+///          16 threads 0.2 times (docs/cost.md). A push, a pop and a query more if it is not
+///          current; a cublasSetWorkspace more with a workspace. A thread finds at once the handle
+///          that it had last. The first scope in a context, and at each depth of concurrency, makes
+///          its handle: see CublasHandles.
 class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {
  public:
   /// With the workspace that cuBLAS has for the handle.
   using LibraryScope::LibraryScope;
 
-  /// With `workspace`, which must stay until the work of the scope is done, and as long as a graph
-  /// that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices.
-  /// An empty view lets cuBLAS do without.
+  /// With `workspace`, which must outlive the scope's work and any graph that captured it. cuBLAS
+  /// recommends 32 MiB on Hopper, 4 MiB on older devices; with an empty view it does without.
   CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
                            DeviceView<std::byte> workspace, Location where = Location::Here())
       : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {}
 
-  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// nullptr unless ok(). Valid until the scope ends, on this thread; do not destroy it.
   using LibraryScope::handle;
 };
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// cuFFT in whatever context, from whatever thread: plans for each layout in each context, and
-/// a scope that has one of them to itself, in the right context, on the right stream.
+/// cuFFT in any context, from any thread: plans by layout and context, and a scope that has one to
+/// itself, in its context, on the right stream. Note [Where a handle may be used] holds for plans.
 ///
 ///   absl::Status Transform(CufftPlans& plans, const StreamRef& stream, cufftComplex* data) {
 ///     const runtime::CufftScope fft(plans, CufftLayout::Line(4096, CUFFT_C2C, 64), stream);
 ///     if (!fft.ok()) return fft.status();
 ///     return runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
 ///   }
-///
-/// Note [Where a handle may be used] holds for plans.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_
@@ -39,7 +37,6 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-/// X(member, function)
 #define CUGUEST_CUFFT_ENTRIES(X)               \
   X(Create, cufftCreate)                       \
   X(Destroy, cufftDestroy)                     \
@@ -79,16 +76,15 @@ struct CufftLibrary : LibraryTable<CufftLibrary> {
 #undef CUGUEST_CUFFT_ENTRIES
 
 /// What is transformed: `batch` transforms of `rank` dimensions, the last of which is contiguous
-/// unless the layout says otherwise. A value; plans are found by it, member by member.
-///
-/// In real transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the
-/// complex side has sizes[rank - 1] / 2 + 1 elements in the last dimension.
+/// unless the layout says otherwise. A value; plans are found by it, member by member. In real
+/// transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the complex side
+/// has sizes[rank - 1] / 2 + 1 elements in the last dimension.
 struct CufftLayout {
   CUGUEST_HIDE static constexpr int kMaxRank = 3;
 
   /// Where one side's elements are, in elements of that side: element x of transform b, in one
   /// dimension, is at b * distance + x * stride; `embed` are the sizes of the array that the
-  /// transform is a part of, whose first is not looked at. As in cufftMakePlanMany64.
+  /// transform is a part of, of which the first is ignored. As in cufftMakePlanMany64.
   struct Side {
     long long embed[kMaxRank] = {};
     long long stride = 0;  ///< 0: contiguous, and the other members mean nothing
@@ -107,7 +103,7 @@ struct CufftLayout {
   Side input;
   Side output;
 
-  /// Contiguous ones, of 1, 2 and 3 dimensions.
+  /// Contiguous layouts of 1, 2 and 3 dimensions.
   [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Line(long long n,
                                                                cufftType type = CUFFT_C2C,
                                                                long long batch = 1) noexcept {
@@ -124,7 +120,7 @@ struct CufftLayout {
                                                                  long long batch = 1) noexcept {
     return {type, 3, {planes, rows, columns}, batch, {}, {}};
   }
-  /// `layout` with its elements elsewhere. Both sides, or neither, as cuFFT wants it.
+  /// `layout` with its elements elsewhere: on both sides or on neither, as cuFFT requires.
   [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Many(const CufftLayout& layout,
                                                                const Side& input,
                                                                const Side& output) noexcept {
@@ -132,17 +128,15 @@ struct CufftLayout {
             layout.batch, input,       output};
   }
 
-  /// Whether cuFFT can be asked for it. A plan of it may still be refused, as
-  /// CUFFT_NOT_SUPPORTED and the like. Calls nothing.
-  /// Errors: kInvalidArgument  the rank, type, a size, batch, stride or distance is outside of
-  ///                           what there is; a side is smaller than what is transformed; one
-  ///                           side is contiguous and the other is not; or a side has more bytes
-  ///                           than a size_t holds. The text says which.
+  /// Whether cuFFT can be asked for it; it may still refuse, as CUFFT_NOT_SUPPORTED. Calls nothing.
+  /// Errors: kInvalidArgument: the rank, type, a size, batch, stride or distance is out of range, a
+  ///         side is smaller than what is transformed, only one side is contiguous, or a side has
+  ///         2^63 - 1 bytes or more. The text says which.
   [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
     return internal::CheckFftLayout(Shape());
   }
 
-  /// From the first element to the last one's end: what CufftScope::CheckOperand is given.
+  /// Bytes from the first element to the end of the last, for CufftScope::CheckOperand.
   /// Errors: those of Check()
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> InputBytes() const {
     return internal::FftBytes(Shape(), /*of_input=*/true);
@@ -271,17 +265,15 @@ class LibraryHandle<CufftLibrary> {
     const absl::Status planned = ToStatus(off == CUFFT_SUCCESS ? MakePlan(cufft) : off,
                                           "make a cuFFT plan", layout_.ToString());
     if (!planned.ok()) return planned;
-    // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait for
-    // that: plans used at once, by 16 threads in 4 contexts, were now and then
-    // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
-    // (the H100's report in test/hardware/reports/).
+    // cuFFT makes a plan in stream 0, for which a non-blocking stream does not wait: used at once,
+    // by 16 threads in 4 contexts, plans failed now and then with CUDA_ERROR_ILLEGAL_ADDRESS, which
+    // loses the process's contexts; after this never (the H100's report in test/hardware/reports/).
     return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 
-  // For cufftSetStream threads wait for each other: on an H100 it takes 26 ns on one thread and 1.4
-  // us on each of 16. All streams of a pool's plans are of one context, so a created one that the
-  // plan has already is not set again, nor is the next one at its handle. Of the others, it depends
-  // on the thread what they name.
+  // Threads wait for each other in cufftSetStream: on an H100 it takes 26 ns on one thread, 1.4 us
+  // on each of 16. A pool's streams are of one context, so a created one that the plan has is not
+  // set again, nor the next one at its handle. What the others name depends on the thread.
   CUGUEST_HIDE absl::Status SetStream(const CufftLibrary& cufft, CUstream stream) {
     if (stream == stream_ && !internal::MeansCurrent(stream)) return absl::OkStatus();
     absl::Status status = ToStatus(cufft.SetStream(plan_, reinterpret_cast<cudaStream_t>(stream)),
@@ -308,26 +300,26 @@ class LibraryHandle<CufftLibrary> {
 
 }  // namespace impl
 
-/// The plans of a library or program that uses cuFFT, for each layout its own. They are found one
-/// after the other: for some dozens of layouts in a context. LibraryHandles has the rest of the
-/// contract.
-/// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
-///          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
-///          waits for all work of its context, by cuFFT, and for stream 0, by us.
+/// The cuFFT plans of a library or program, for each layout its own. They are searched in sequence:
+/// for some dozens of layouts in a context. LibraryHandles has the rest of the contract.
+/// Cost:    on an H100 a plan takes 0.4 ms to make, and eight take 2 MiB of device memory; the
+///          first in a process takes 0.2 s, and the first of some sizes as much, to compile code.
+///          Making one takes twelve or thirteen driver calls besides, waits for stream 0 (in
+///          cuguest), and may wait for all work of its context (in cuFFT).
 class CufftPlans : public LibraryHandles<CufftLibrary> {
  public:
   using LibraryHandles::LibraryHandles;
 
-  /// As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
-  /// see Note [Plans and captures]. They have no work area of their own yet.
-  /// Errors: also those of CufftLayout::Check, and
-  ///         kFailedPrecondition  a blocking stream of the context captures
+  /// As CublasHandles::Prepare, with plans of `layout`, but only while nothing in the context
+  /// captures: see Note [Plans and captures]. The plans have no work area of their own yet.
+  /// Errors: also those of CufftLayout::Check(), and kFailedPrecondition: a blocking stream of the
+  ///         context captures.
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
                                     std::size_t count = 1, Location where = Location::Here()) {
     return pools().Prepare(context, &layout, count, where).status();
   }
 
-  /// The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
+  /// The bytes of work area that a plan of `layout` needs in `context`; 0 if none.
   /// Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
       const ContextRef& context, const CufftLayout& layout, Location where = Location::Here()) {
@@ -338,39 +330,37 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 };
 
 /// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
-/// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
-/// stack and capture mode are what they were; stream and work area stay in the idle plan until the
-/// next scope sets its own. Callbacks, properties, and another stream, that are set on the plan
-/// stay on it: set none.
+/// into relaxed capture mode, and sets the plan's stream and work area. Its end restores the
+/// caller's stack and capture mode; stream and work area stay in the idle plan until the next scope
+/// sets its own. Set no callbacks, properties or other stream on the plan: they would stay on it.
 /// Stack, count, threads: as CublasScope.
 /// Errors:  those of CublasScope and of CufftLayout::Check, and
 ///            kInvalidArgument     the caller's work area is smaller than WorkBytes()
 ///            kFailedPrecondition  no plan is idle, or it needs a work area and none is given,
-///                                 while `stream` captures; or no plan is idle while a blocking
-///                                 stream of its context does
-///          of Leave() also
-///            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the
-///                                 plan's own work area: the plan was given up
-/// Cost:    with an idle plan and the context current, five contention-free driver calls, one
-///          cufftSetStream unless the plan's last scope had the same created stream, and, if the
-///          plan needs a work area, one cufftSetWorkArea. A thread finds the plan that it had last;
-///          cufftSetStream is what threads wait for (docs/cost.md). With the
-///          plan's own area eleven driver calls more: the question about the capture, twice, the
-///          wait for the last user, the event for the next, and what is current at the end.
+///                                 while `stream` captures; no plan is idle while a blocking stream
+///                                 of its context captures
+///            kFailedPrecondition  from Leave(): `stream` began to capture inside a scope that uses
+///                                 the plan's own work area: the plan was given up
+/// Cost:    with an idle plan and the context current, five contention-free driver calls (six for
+///          stream 0 and CU_STREAM_PER_THREAD), one cufftSetStream unless the plan's last scope had
+///          the same created stream, and, if the plan needs a work area, one cufftSetWorkArea. A
+///          thread finds the plan that it had last; threads wait for each other in cufftSetStream
+///          (docs/cost.md). With the plan's own area, which the first such scope allocates, eleven
+///          driver calls more on a created stream: to ask about the capture, twice, to wait for the
+///          last user, to record the event for the next, and to ask what is current at the end.
 class [[nodiscard]] CufftScope : public LibraryScope<CufftLibrary> {
  public:
-  /// With the work area of the plan's own. `stream` must live until the scope has ended.
+  /// With the plan's own work area. `stream` must stay alive until the scope has ended.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           Location where = Location::Here())
       : LibraryScope(plans, {stream, &layout, nullptr}, where) {}
 
-  /// With `work_area`, which must stay until the work of the scope is done, and as long as a graph
-  /// that is captured in it.
+  /// With `work_area`, which must stay as long as CublasScope's `workspace`.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           DeviceView<std::byte> work_area, Location where = Location::Here())
       : LibraryScope(plans, {stream, &layout, &internal::RangeAccess::Of(work_area)}, where) {}
 
-  /// -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// -1 unless ok(). Valid until the scope ends, on this thread; do not destroy it.
   [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept { return handle(); }
 };
 

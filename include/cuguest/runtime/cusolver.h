@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// cuSOLVER's dense part in whatever context, from whatever thread: the same as runtime/cublas.h is
-/// for cuBLAS, which says what is to be known; also where a handle may be used, and what
-/// captures forbid.
+/// cuSOLVER's dense part in any context, from any thread. What runtime/cublas.h says of cuBLAS
+/// holds here too, also where a handle may be used and what captures forbid.
 ///
 ///   const runtime::CusolverDnScope solver(handles, stream);
 ///   if (!solver.ok()) return solver.status();
@@ -34,7 +33,6 @@
 #define CUGUEST_CUSOLVER_MODE_ENTRIES(X)
 #endif
 
-/// X(member, function)
 #define CUGUEST_CUSOLVER_ENTRIES(X)   \
   X(Create, cusolverDnCreate)         \
   X(Destroy, cusolverDnDestroy)       \
@@ -102,17 +100,14 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
   using LibraryHandles::Prepare;
 };
 
-/// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the scope sets
-/// the handle's deterministic mode to the one that cuSOLVER made it with, where the program is
-/// compiled with the headers of CUDA 12.2 or newer: older ones have no such mode. The caller
-/// restores math mode and emulation strategy, which not every cuSOLVER 12 has.
-/// Stack, count, threads, errors: as CublasScope.
+/// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the handle has
+/// the deterministic mode with which cuSOLVER made it, if compiled with headers of CUDA 12.2 or
+/// newer. The caller restores math mode and emulation strategy, which not every cuSOLVER 12 has.
 /// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
 class [[nodiscard]] CusolverDnScope : public LibraryScope<CusolverLibrary> {
  public:
   using LibraryScope::LibraryScope;
 
-  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   using LibraryScope::handle;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// cuSPARSE in whatever context, from whatever thread: the same as runtime/cublas.h is for cuBLAS,
-/// which says what is to be known; also where a handle may be used. Descriptors of matrices and
-/// vectors belong to no context, and are not part of this.
+/// cuSPARSE in any context, from any thread. What runtime/cublas.h says of cuBLAS holds here too,
+/// also where a handle may be used. Descriptors of matrices and vectors, which belong to no
+/// context, are not part of this.
 ///
 ///   const runtime::CusparseScope sparse(handles, stream);
 ///   if (!sparse.ok()) return sparse.status();
@@ -25,7 +25,6 @@
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
 
-/// X(member, function)
 #define CUGUEST_CUSPARSE_ENTRIES(X)   \
   X(Create, cusparseCreate)           \
   X(Destroy, cusparseDestroy)         \
@@ -91,13 +90,11 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
 
 /// As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
 /// the pointer mode with which cuSPARSE made it.
-/// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
 class [[nodiscard]] CusparseScope : public LibraryScope<CusparseLibrary> {
  public:
   using LibraryScope::LibraryScope;
 
-  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   using LibraryScope::handle;
 };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`.
+/// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`. None has an owner.
 ///
 ///   absl::StatusOr<Device> device = runtime::FromRuntime(ordinal);   // an int of cudaSetDevice
 ///   if (!device.ok()) return device.status();                        // says how many there are
 ///   cudaDeviceGetAttribute(&value, attribute, runtime::ToRuntime(*device));
-///
-/// Nobody owns a device, and none ends.
 
 #ifndef CUGUEST_RUNTIME_DEVICE_H_
 #define CUGUEST_RUNTIME_DEVICE_H_
@@ -20,17 +18,16 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// The number that cudaSetDevice and the like take.
+/// The number that cudaSetDevice and the like take, interchangeable with the driver's handle.
 /// Threads: any. Cost: none.
-/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and handles
-///          may be used interchangeably).
+/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
 [[nodiscard]] CUGUEST_HIDE constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }
 
-/// What the runtime calls device `number`, checked against the devices of this process.
+/// The device that the runtime calls `number`, checked against the devices of this process:
 /// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
-/// Stack, count: not touched; the last error of the runtime neither.
+/// Stack, count, last error: not touched.
 /// Errors: as Device::At: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
   return Device::At(Device::Ordinal{number});

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// `DeviceBuffer` by the runtime's calls, for who must be seen to use them: by a tool that
-/// counts cudaMalloc, or a host that replaces it. The memory is the same, and so is the buffer:
-/// it may be freed by either API, and frees itself by the driver's.
+/// `DeviceBuffer` by the runtime's calls, where a tool counts cudaMalloc or a host replaces it. The
+/// buffer is the same: either API may free its memory, and it frees itself by the driver's.
 ///
 ///   absl::StatusOr<DeviceBuffer<float>> buffer = runtime::AllocateBuffer<float>(context, n);
 ///   if (!buffer.ok()) return buffer.status();
@@ -32,14 +31,14 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 namespace impl {
 
-// Runs `call` (a runtime call that `name` names) in `context`, without harm to captures.
+// Runs `call` (a runtime call that `name` names) in `context`, in relaxed capture mode.
 template <typename Call>
 CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
                                  const std::string& doing, const Call& call) {
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   const CaptureModeGuard relaxed;
-  // A driver that has no such mode has no captures that could be harmed from here.
+  // A driver without that mode has no captures that this could invalidate.
   if (!relaxed.ok() && relaxed.result() != CUDA_ERROR_NOT_SUPPORTED) {
     return ToStatus(relaxed.result(), doing, relaxed.advice());
   }
@@ -51,14 +50,14 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 
 /// The functions below
 /// Stack:   as it was. Count: none.
-/// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
-///          the runtime fails, one that was set before is overwritten, see
-///          LastErrorScope::Leave.
+/// Threads: as DeviceBuffer. The runtime's last error stays as it was, but a runtime call that
+///          fails overwrites one that was set before: see LastErrorScope::Leave.
 /// Errors:  as the functions of DeviceBuffer that they stand for.
 /// Source:  CUDA Runtime API, cudaMalloc, cudaFree.
 
 /// `DeviceBuffer<T>::Allocate` by cudaMalloc.
-/// Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
+/// Cost: a ContextGuard, a CaptureModeGuard, a LastErrorScope with one Note(), one runtime call,
+///       and DeviceBuffer::Adopt.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
                                                                           std::size_t count) {
@@ -81,11 +80,11 @@ template <typename T>
   return buffer;
 }
 
-/// DeviceBuffer::Release by cudaFree, which needs the memory's context current: with none it
-/// creates a primary one first. Succeeds if empty, and at the end of the process.
+/// DeviceBuffer::Release by cudaFree, called with the memory's context current: with none current
+/// cudaFree would create a primary one. Succeeds if empty, and at the end of the process.
 /// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Release()
-///         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
-/// Cost:   a ContextGuard and one runtime call.
+///         After any error but CUDA_ERROR_CONTEXT_IS_DESTROYED the buffer still owns it.
+/// Cost:   as AllocateBuffer(), without the last.
 template <typename T>
 CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   if (buffer.empty()) return absl::OkStatus();

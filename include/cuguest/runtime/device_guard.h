@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
-/// replaces the caller's current context, and its last call creates a primary context of some
-/// 500 MB on the *old* device if there was none. `DeviceGuard` makes a context of the
-/// device current, which is all that the runtime goes by, and restores the caller's stack. It never
-/// calls cudaSetDevice.
+/// `DeviceGuard` makes a context of the device current, which is all that the runtime goes by, and
+/// restores the caller's stack. It never calls cudaSetDevice: the idiom cudaGetDevice,
+/// cudaSetDevice(d), ... cudaSetDevice(old) replaces the caller's current context, and its last
+/// call creates a primary context of some 500 MB on the *old* device if there was none.
 ///
 ///   CUGUEST_ASSIGN_OR_RETURN(const Device device, runtime::FromRuntime(d));
 ///   runtime::DeviceGuard guard(device, IfInactive::kCreate);
@@ -25,24 +24,22 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current
-/// context if that is on it already, else in the device's primary context.
+/// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current context if
+/// that is on it already, else in the device's primary context.
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   one reference to the primary context while the scope lasts, unless a context of the
 ///          device was current.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-/// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
-///          has changed nothing. An inactive primary context of `device` is an error; with kCreate
-///          it is created, and no other, as cudaSetDevice does.
-///          What a callee leaves behind is an incident, repaired as by any ContextGuard. Only
-///          the device that cudaGetDevice names with *no* context current stays a callee's, see
-///          runtime/callee_scope.h.
-///          The last error of the runtime is not touched.
-/// Cost:    where a context of the device is current, 3 driver calls (query, cuCtxGetId, query)
-///          if it is the one that the thread's last DeviceGuard or Acquire function found current,
-///          otherwise 4; without contention, without a lock or an allocation. Where none is: those
-///          of AcquireOn, of a ContextGuard and of releasing the reference, which take the driver's
-///          lock.
+/// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed has
+///          changed nothing. An inactive primary context of `device` is an error; with kCreate it
+///          is created, and no other, as cudaSetDevice does. What a callee leaves behind is an
+///          incident, repaired as by any ContextGuard; only the device that cudaGetDevice names
+///          with *no* context current stays the callee's: see runtime/callee_scope.h. The runtime's
+///          last error is not touched.
+/// Cost:    where a context of the device is current, 3 driver calls (query, cuCtxGetId, query) if
+///          it is the one that the thread's last DeviceGuard or Acquire function found current,
+///          otherwise 4; without contention, lock or allocation. Where none is: those of AcquireOn,
+///          of a ContextGuard and of releasing the reference, which take the driver's lock.
 class [[nodiscard]] DeviceGuard {
  public:
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit DeviceGuard(

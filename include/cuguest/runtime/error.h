@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// Between the runtime's `cudaError_t`, the driver's `CUresult` and `absl::Status`. A
-/// status made here says what was being done, to what, what the runtime said, and what to
-/// do about it; either API's code can be taken out of it again.
+/// Between the runtime's `cudaError_t`, the driver's `CUresult` and `absl::Status`. A status made
+/// here says what was being done, to what, the runtime's error and what to do, and has both codes.
 ///
 ///   absl::Status s = cuguest::runtime::ToStatus(cudaMalloc(&p, n), "allocate the picture");
 ///   // RESOURCE_EXHAUSTED: allocate the picture: cudaErrorMemoryAllocation (2): ...
 ///   cuguest::CodeOf(s) == CUDA_ERROR_OUT_OF_MEMORY;
 ///   cuguest::runtime::RuntimeCodeOf(s) == cudaErrorMemoryAllocation;
 ///
-/// Nothing here calls the runtime or the driver, so that the last error of neither this
-/// thread nor another changes: a failed cudaMalloc has set it, and it stays set until the
-/// caller takes it with cudaGetLastError.
+/// Nothing here calls the runtime or the driver, so no thread's last error changes: what a failed
+/// cudaMalloc has set stays set until the caller takes it with cudaGetLastError.
 /// Threads: any.
 
 #ifndef CUGUEST_RUNTIME_ERROR_H_
@@ -31,8 +29,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// Where both are in scope the argument's type chooses, so that code of either API reads
-/// the same.
+/// With both APIs' functions in scope, the argument's type chooses.
 using ::cuguest::CodeOf;
 using ::cuguest::ErrorName;
 using ::cuguest::ErrorText;
@@ -47,7 +44,7 @@ using ::cuguest::ToStatus;
   return static_cast<cudaError_t>(internal::DriverToRuntime(code));
 }
 
-/// As the one of status.h, with the runtime's name in the text. The canonical code is that of
+/// As the one of status.h, with the runtime's name in the text and the canonical code of
 /// ToDriver(code): equal errors of both APIs are equal in a switch on it.
 /// Cost: one comparison on success, nothing allocated; text is built on failure only.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
@@ -56,9 +53,8 @@ using ::cuguest::ToStatus;
   return internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
 }
 
-/// The runtime's code that `status` was made from, or ToRuntime() of the driver's code;
-/// nothing for a status that was made from neither. cudaSuccess for an OK status.
-/// cuguest::CodeOf() takes the driver's code out of either.
+/// The runtime's code that `status` was made from, or ToRuntime() of the driver's code; cudaSuccess
+/// for OK, nothing for one made from neither. cuguest::CodeOf() has the driver's code of either.
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cudaError_t> RuntimeCodeOf(
     const absl::Status& status) {
   const std::optional<int> code = internal::RuntimeCodeOf(status);
@@ -66,10 +62,8 @@ using ::cuguest::ToStatus;
   return static_cast<cudaError_t>(*code);
 }
 
-/// ErrorName(), ErrorText()
-///
-/// The name ("cudaErrorMemoryAllocation") and one sentence that says what it means and
-/// what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
+/// ErrorName() is the name ("cudaErrorMemoryAllocation"), ErrorText() one sentence that says what
+/// it means and what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
 /// Not cudaGetErrorName, which knows only its own runtime's codes.
 [[nodiscard]] CUGUEST_HIDE inline const char* ErrorName(cudaError_t code) noexcept {
   return internal::RuntimeErrorName(static_cast<int>(code));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), the kernel
-/// that it is in every context, the function that it is in one, and where they come from.
+/// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), its kernel in
+/// every context, its function in one, and the code that they are in.
 ///
 ///   absl::StatusOr<CUfunction> blur = runtime::FunctionOf(&Blur, context);
 ///   if (!blur.ok()) return blur.status();
@@ -31,10 +31,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 
-/// The conversions below
-/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
-/// stays null.
-/// Threads: any. Cost: none.
+/// The conversions below: null stays null.
+/// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t"; <driver_types.h>.
 [[nodiscard]] CUGUEST_HIDE constexpr CUfunction ToDriver(cudaFunction_t function) noexcept {
   return function;
@@ -55,8 +53,7 @@ static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 }
 #endif
 
-/// Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
-/// (cudaLaunchKernel, cudaFuncGetAttributes, ...).
+/// A kernel in a symbol's place, for cudaLaunchKernel, cudaFuncGetAttributes and the like.
 /// Source: CUDA Runtime API, cudaLaunchKernel.
 [[nodiscard]] CUGUEST_HIDE inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
 
@@ -84,17 +81,16 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 }  // namespace impl
 
 /// The queries below
-/// Stack:   net 0: `context` is entered by a ContextGuard where one is given.
+/// Stack:   net 0: a ContextGuard enters `context` where one is given.
 /// Count:   none; no context is created.
 /// Threads: any.
-/// Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
-///          the runtime is left as it was; but if a call of the runtime fails, one that was set
-///          before is overwritten, see LastErrorScope::Leave.
+/// Errors:  those of Driver::Get() and of ContextGuard, kInvalidArgument for null, and what each
+///          adds. The runtime's last error stays as it was, but a runtime call that fails
+///          overwrites one that was set before: see LastErrorScope::Leave.
 
 /// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
-/// Errors: kInvalidArgument  null
-///         kNotFound         no __global__ function of a loaded shared object
-///         and what loading code can fail with
+/// Errors: kNotFound  no __global__ function of a loaded shared object
+///         and those of loading code
 /// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
 /// Source: CUDA Runtime API, cudaGetFuncBySymbol.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
@@ -110,7 +106,7 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   return ToDriver(function);
 }
 
-/// The same of a __global__ function of the program: FunctionOf(&Blur, context).
+/// The same for a __global__ function of the program: FunctionOf(&Blur, context).
 template <typename... Parameters>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
                                                                  const ContextRef& context) {
@@ -118,10 +114,8 @@ template <typename... Parameters>
 }
 
 #if CUDART_VERSION >= 12010
-/// The kernel that `symbol` names, for every context.
-/// Needs:  headers of CUDA 12.1 or newer.
-/// Errors: kInvalidArgument  null
-///         kNotFound         no __global__ function of a loaded shared object
+/// The kernel that `symbol` names, for every context. Needs: headers of CUDA 12.1 or newer.
+/// Errors: kNotFound  no __global__ function of a loaded shared object
 /// Cost:   one runtime call, which looks `symbol` up under a lock.
 /// Source: CUDA Runtime API, cudaGetKernel.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
@@ -133,17 +127,16 @@ template <typename... Parameters>
   return ToDriver(kernel);
 }
 
-/// The same of a __global__ function of the program: KernelOf(&Blur).
+/// The same for a __global__ function of the program: KernelOf(&Blur).
 template <typename... Parameters>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
   return KernelOf(reinterpret_cast<const void*>(kernel));
 }
 #endif
 
-/// What `kernel` is in `context`. Loads its code there if it was not yet.
-/// Errors: kInvalidArgument  null
-///         kUnimplemented    a driver below CUDA 12.0
-///         and what loading code can fail with
+/// The function of `kernel` in `context`. Loads its code there if it was not yet.
+/// Errors: kUnimplemented  a driver below CUDA 12.0
+///         and those of loading code
 /// Cost:   a ContextGuard and one driver call.
 /// Source: CUDA Driver API, cuKernelGetFunction; docs/guarantees.md.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
@@ -159,10 +152,8 @@ template <typename... Parameters>
   return function;
 }
 
-/// The loaded code that a kernel is in.
-/// Errors: kInvalidArgument  null
-///         kUnimplemented    a driver below CUDA 12.5
-/// Cost:   one driver call.
+/// The loaded code that a kernel is in. Cost: one driver call.
+/// Errors: kUnimplemented  a driver below CUDA 12.5
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find a null kernel's code library");
   const auto get = impl::FindEntry(&Driver::KernelGetLibrary);
@@ -173,10 +164,8 @@ template <typename... Parameters>
   return library;
 }
 
-/// The loaded code that a function is in.
-/// Errors: kInvalidArgument  null
-///         kUnimplemented    a driver below CUDA 11.0
-/// Cost:   one driver call.
+/// The loaded code that a function is in. Cost: one driver call.
+/// Errors: kUnimplemented  a driver below CUDA 11.0
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
   const auto get = impl::FindEntry(&Driver::FuncGetModule);

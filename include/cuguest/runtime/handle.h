@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// Streams, events, graphs and memory pools: one object with one handle, whichever API made
-/// it. `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make
-/// explicit what both APIs leave to the including file: which stream 0 is.
+/// Streams, events, graphs and memory pools: one object with one handle, whichever API made it.
+/// `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make explicit
+/// which stream 0 is, which both APIs leave to the including file.
 ///
 ///   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
 ///   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
@@ -30,12 +30,10 @@ static_assert(std::is_same_v<cudaMemPool_t, CUmemoryPool>);
 
 namespace impl {
 
-// The stream that 0 names in files compiled as the including one is.
+// What stream 0 names in files compiled as this one: CU_STREAM_PER_THREAD, or CU_STREAM_LEGACY.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
-// CU_STREAM_PER_THREAD, cudaStreamPerThread
 CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 2;
 #else
-// CU_STREAM_LEGACY, cudaStreamLegacy
 CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 1;
 #endif
 
@@ -45,14 +43,12 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
 
 }  // namespace impl
 
-/// The functions below
-/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: a null
-/// handle stays null.
-/// Threads: any. Cost: none.
+/// The functions below: a null handle stays null, unless it is stream 0.
+/// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 
-/// Of stream 0, the special handle that means the same in every file: CU_STREAM_LEGACY, or
-/// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have
-/// the same two. Special streams belong to whichever context is current when they are used.
+/// Stream 0 becomes the special handle that means the same in every file: CU_STREAM_LEGACY, or
+/// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have the
+/// same two. Special streams belong to whichever context is current when they are used.
 [[nodiscard]] CUGUEST_HIDE inline CUstream ToDriver(cudaStream_t stream) noexcept {
   return impl::Explicit(stream);
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// The runtime keeps the last error of every thread until somebody takes it, and the host
-/// takes it for its own kernel's. `LastErrorScope` leaves the runtime's last error as it found it,
-/// and says which call had set it.
+/// The runtime keeps a thread's last error until code takes it; a host may blame its own kernel.
+/// `LastErrorScope` leaves the runtime's last error as it found it, and says which call set it.
 ///
 ///   runtime::LastErrorScope errors;
 ///   void* pointer = nullptr;
 ///   if (errors.Note(cudaMalloc(&pointer, bytes), "cudaMalloc") != cudaSuccess) ...
 ///   absl::Status clean = errors.Check();   // "... cudaMalloc left cudaErrorMemoryAllocation"
 ///
-/// Every copy of the runtime in a process has last errors of its own: this is about the copy
-/// that the including file is linked with. Driver calls never set one, so nothing else of
-/// cuguest needs such a scope.
+/// Each copy of the runtime in a process has its own last errors: this is about the copy that the
+/// including file is linked with. Driver calls set none, so nothing else in cuguest needs it.
 
 #ifndef CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
 #define CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
@@ -29,11 +27,11 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// Stack, count: not touched: the runtime's error functions create no context. In a process
-///          that has not used CUDA they initialise the driver, and say so if that fails.
+/// Stack, count: not touched: the runtime's error functions create no context. In a process that
+///               has not used CUDA they initialise the driver, and return the error if that fails.
 /// Threads: bound to the constructing thread; destroy it there.
-/// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
-///          Leave(); no driver call, no allocation where nothing changed.
+/// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for Leave(); no
+///          driver call, no allocation where nothing changed.
 /// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.
 class [[nodiscard]] LastErrorScope {
  public:
@@ -47,15 +45,15 @@ class [[nodiscard]] LastErrorScope {
   [[nodiscard]] CUGUEST_HIDE cudaError_t before() const noexcept { return before_; }
 
   /// Call it with each runtime call of the scope, `call` a text with static storage. Returns
-  /// `code`. The first after which the last error was another is the one that Check() names.
+  /// `code`. Check() names the first call after which the last error was another.
   CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
     if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
     return code;
   }
 
-  /// OK while the last error is what it was. Otherwise a status of the new one's code that
-  /// names both, and the call that was noted first after the change; kInternal where the old
-  /// one was taken, since there is no new one.
+  /// OK while the last error is what it was. Otherwise a status of the new one, which names both
+  /// and the call noted first after the change; kInternal if the old one was taken and none
+  /// replaced it.
   [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
     const cudaError_t now = cudaPeekAtLastError();
     if (now == before_) return absl::OkStatus();
@@ -66,14 +64,11 @@ class [[nodiscard]] LastErrorScope {
     return absl::InternalError(doing + " took it (cudaGetLastError)");
   }
 
-  /// Ends the scope now; does nothing the second time. An error that came up in the scope is
-  /// taken back; one that was there before and was overwritten or taken cannot be set again,
-  /// and sticky errors stay.
-  ///
-  /// A change that no call was noted for is an incident (kLastError) with the new error as its
-  /// result: somebody else left it.
-  /// Returns whether the last error is what it was. On another thread than its own, whose last
-  /// error is none of its business, it only reports kElsewhere, once, and returns false.
+  /// Ends the scope now; does nothing the second time. An error that came up in the scope is taken
+  /// back; one that was there before and was overwritten or taken cannot be set again, and sticky
+  /// errors stay. A change that no call was noted for is an incident (kLastError) with the new
+  /// error as its result. Returns whether the last error is what it was; on another thread only
+  /// reports kElsewhere, once, and returns false.
   CUGUEST_HIDE bool Leave() noexcept {
     if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 4
 /// \file
-/// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
-/// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
-/// headers says what is its library's own, above all which calls end captures, and what they cost.
+/// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h share: the table of a library's
+/// functions, its handles in all contexts, and the scope that borrows one. Each of those headers
+/// says what differs, above all which calls end captures, and what they cost.
 
 #ifndef CUGUEST_RUNTIME_LIBRARY_H_
 #define CUGUEST_RUNTIME_LIBRARY_H_
@@ -35,24 +35,25 @@ template <typename Table>
 class LibraryScope;
 
 /// The functions of one toolkit library that its pool and its scope need.
-/// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
+/// Stack, count, last error: not touched. Needs and initialises no driver.
 /// Threads: a value; any thread.
 template <typename Library>
 class LibraryTable {
  public:
-  /// Those that the program is linked with. Only a program that calls it (or the default
-  /// constructor of the handles) needs the library at link time.
+  /// Those that the program is linked with. Only a program that calls it (or the handles' default
+  /// constructor) needs the library at link time.
   [[nodiscard]] CUGUEST_HIDE static Library Linked() {
     Library library;
     library.Link();
     return library;
   }
 
-  /// Those of the library `name`, a soname or a path; by default of NVIDIA's soname for the
-  /// header's major version. It stays loaded to the end of the process, also on failure.
+  /// Those of the library `name`, a soname or a path; by default NVIDIA's soname for the header's
+  /// major version. It stays loaded to the end of the process, also on failure.
   /// Errors: kUnavailable         it cannot be loaded: the text holds the loader's words
   ///         kUnimplemented       one of the functions is missing: the text names it
   ///         kFailedPrecondition  its major version is not the header's
+  ///         and those of the library's ToStatus(), if it does not say its version
   /// Cost:   the first time: loading it (a second, and hundreds of MiB of address space).
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<Library> Open(const char* name = nullptr) {
     Library library;
@@ -103,17 +104,16 @@ class LibraryTable {
 /// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
 /// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
 /// Stack:   net 0.
-/// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
-///          destructor destroys the handles of primary contexts and of the current context, and
-///          gives up all others, as PerContext does: call ForgetAll() first where the contexts go
-///          on.
+/// Count:   none; no context is kept alive. Call Forget() before destroying a context. The
+///          destructor destroys the handles of primary contexts and of the current one, and gives
+///          up all others, as PerContext does: call ForgetAll() first where the contexts go on.
 /// Threads: all members but the destructor, from any threads at the same time.
 /// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
-///          everything is refused and nothing is called. It is no object with static or
-///          thread_local duration: `static auto& handles = *new CublasHandles;`.
+///          everything is refused and nothing is called. Give it neither static nor thread_local
+///          duration: `static auto& handles = *new CublasHandles;`.
 /// After the context: a handle whose context was destroyed or reset is given up without a call, as
-///          PerContext does with its values, because most libraries would crash. The device memory
-///          went with the context; the library's host memory is leaked.
+///          PerContext does with values, because most libraries would crash. Its device memory went
+///          with the context; the library's host memory is leaked.
 template <typename Table>
 class LibraryHandles {
  public:
@@ -125,18 +125,18 @@ class LibraryHandles {
 
   [[nodiscard]] CUGUEST_HIDE const Table& library() const noexcept { return library_; }
 
-  /// Drops the handles of this incarnation of `context`, and destroys them, and those that were
-  /// dropped before, unless a scope still uses one of them. Not while anything in the context
-  /// captures: see Note [Handles and captures]. Returns whether there were any
-  /// to drop; by then no other thread is destroying a handle of the context. Where a scope was
-  /// left, call Forget() again when it has ended: no other call destroys them, since nobody else
-  /// knows what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
-  /// Cost: of most libraries, it waits for the context, once for each handle; and for other threads
-  ///       that destroy handles of the context.
+  /// Drops the handles of this incarnation of `context`, and destroys them and those dropped
+  /// before, unless a scope still uses one of them: then call Forget() again when it has ended,
+  /// because no other call destroys them (only the caller knows what captures there by then), or
+  /// ForgetDestroyed() when the context is destroyed. Call it while nothing in the context
+  /// captures: see Note [Handles and captures]. Returns whether there were any to drop; by then no
+  /// other thread is destroying a handle of the context.
+  /// Cost: most libraries wait for the context, once for each handle; Forget() waits for other
+  ///       threads that destroy handles of the context.
   CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
-  /// The same for an incarnation that the caller knows to be destroyed or reset: they are given up,
-  /// without a call.
+  /// The same for an incarnation that the caller knows to be destroyed or reset: its handles are
+  /// given up, without a call.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return pools_.ForgetDestroyed(context);
   }
@@ -146,11 +146,11 @@ class LibraryHandles {
   CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
 
   /// Gives up those of every context that is known to be over, and returns how many contexts those
-  /// were. As PerContext::DropDead(), which says of which it is known and what it costs.
+  /// were. PerContext::DropDead() says of which it is known, and what it costs.
   CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
-  /// Destroys the handles of contexts that live, as Forget(). No scope may be left.
+  /// See Count above; destroys as Forget(). No scope may be open.
   CUGUEST_HIDE ~LibraryHandles() = default;
 
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
@@ -167,7 +167,7 @@ class LibraryHandles {
 };
 
 /// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
-/// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
+/// relaxed capture mode. CublasScope has the contract, and each library's scope what differs.
 template <typename Table>
 class [[nodiscard]] LibraryScope {
  public:
@@ -181,38 +181,37 @@ class [[nodiscard]] LibraryScope {
   [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return scope_.status(); }
 
   /// Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
-  /// can reach without peer access. The libraries do not check, and a wrong one costs the process
-  /// every context. For tests and debugging: it costs what Describe() does, and takes the
-  /// driver's lock; of another device's context, twice. Pinned host memory and managed memory may
-  /// be of any. Memory of another device with peer access enabled is refused, too.
-  /// Errors: kFailedPrecondition  the scope is not ok()
+  /// reaches without peer access. Another device's memory is refused, also where peer access is
+  /// enabled; pinned host memory and managed memory may be of any. The libraries do not check, and
+  /// a wrong operand loses every context of the process. For tests and debugging.
+  /// Errors: those of DeviceView::Borrow, and
+  ///         kFailedPrecondition  the scope is not ok()
   ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
-  ///         those of DeviceView::Borrow
+  /// Cost:   that of Describe(), with the driver's lock; twice for another device's context.
   [[nodiscard]] CUGUEST_HIDE absl::Status CheckOperand(const void* pointer,
                                                        std::size_t bytes) const {
     return scope_.CheckOperand(internal::AddressOf(pointer), bytes);
   }
 
-  /// As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
+  /// As ContextGuard::Reassert, after foreign code was called inside the scope. If it fails, also
   /// because that code destroyed or reset the context, the scope ends, and status() says why.
   /// Cost: two driver calls when nothing is wrong.
   CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
 
   /// Ends the scope now. Does nothing the second time.
-  /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope, or this is a
-  ///                              forked child
+  /// Errors: kFailedPrecondition  the context was destroyed or reset in the scope; a forked child
   ///         kPermissionDenied    inside a stream callback
   ///         kCancelled           the process is ending
-  ///         after each of which the handle is given up; and
-  ///         those of the library's ToStatus()  the handle could not be put back as it was made
-  ///         as ContextGuard::Leave           the caller's stack could not be restored
+  ///         The handle is given up then. Also those of the library's ToStatus() where the handle
+  ///         could not be put back as it was made, and of ContextGuard::Leave where the caller's
+  ///         stack could not be restored.
   CUGUEST_HIDE absl::Status Leave() { return scope_.Leave(); }
 
  protected:
   CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const internal::HandleRequest& request,
                             Location where)
       : scope_(handles.pools_, request, where) {}
-  /// As Leave(), without a word.
+  /// As Leave(), its result dropped.
   CUGUEST_HIDE ~LibraryScope() = default;
 
   [[nodiscard]] CUGUEST_HIDE typename impl::LibraryTraits<Table>::Handle handle() const noexcept {

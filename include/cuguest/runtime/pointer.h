@@ -15,9 +15,8 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// Stack, count, last error: not touched. Nothing is called, and nothing is checked, also
-/// not the alignment for `T`: null is 0, and 0 is null.
-/// Threads: any. Cost: none.
+/// Null is 0, and 0 is null; the alignment for `T` is not checked.
+/// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 [[nodiscard]] CUGUEST_HIDE inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);

@@ -17,13 +17,9 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// The functions below
-///
-/// To the compiler a texture object, a surface object and a CUdeviceptr are all the same
-/// 64-bit number; so these carry the noun in their names.
-/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: 0, which
-/// is no object, stays 0.
-/// Threads: any. Cost: none.
+/// The functions below have the noun in their names, because to the compiler a texture object, a
+/// surface object and a CUdeviceptr are the same 64-bit number. 0, which is no object, stays 0.
+/// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  <texture_types.h>, <surface_types.h>.
 static_assert(std::is_same_v<cudaTextureObject_t, CUtexObject>);
 static_assert(std::is_same_v<cudaSurfaceObject_t, CUsurfObject>);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 4
 /// \file
-/// Can CUDA work in this process, with the driver that is here and the runtime that the
-/// including file is linked with? See compatibility.h for what is checked, and how.
+/// Whether CUDA can work in this process, with its driver and the runtime that the including file
+/// is linked with. See compatibility.h for what is checked, and how.
 ///
 ///   if (absl::Status s = cuguest::runtime::CanWork(); !s.ok()) return s;
 ///
-/// Every function here initialises the driver as QueryVersions() does, creates no context,
-/// and leaves the stack and the runtime's last error as they are.
-/// Threads: any.
+/// Every function here initialises the driver as QueryVersions() does, creates no context, and
+/// leaves the stack and the runtime's last error as they are. Threads: any.
 
 #ifndef CUGUEST_RUNTIME_VERSION_H_
 #define CUGUEST_RUNTIME_VERSION_H_
@@ -24,9 +23,8 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-/// cuguest::QueryVersions(), with the version of the including file's runtime, which
-/// answers where there is no driver too.
-/// Cost: that of cuguest::QueryVersions().
+/// cuguest::QueryVersions() with the version of the including file's runtime, which answers without
+/// a driver too. Cost: that of cuguest::QueryVersions().
 [[nodiscard]] CUGUEST_HIDE inline Versions QueryVersions() {
   int version = 0;
   // Cannot fail: it is given where to write.
@@ -39,7 +37,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return CheckCompatibility(QueryVersions()).status;
 }
 
-/// The same in one sentence, also where CUDA can work.
+/// The answer of CanWork() in one sentence, also where CUDA can work.
 [[nodiscard]] CUGUEST_HIDE inline std::string Explain() {
   return CheckCompatibility(QueryVersions()).sentence;
 }

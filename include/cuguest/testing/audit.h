@@ -74,7 +74,8 @@ struct AuditFinding {
 ///          kInvalidArgument     the file of suppressions cannot be read, or has an error: the
 ///                               message has its name and the line
 ///          kFailedPrecondition  another audit is in progress, in any thread; the process runs
-///                               under `cuguest-audit`; its current context is destroyed
+///                               under `cuguest-audit`; the current context is destroyed, or the
+///                               stack of calls cannot be followed
 ///          kNotFound            the collector cannot be loaded
 ///          kUnavailable         no source of events: another tool, such as a profiler, has
 ///                               subscribed, or there is no CUPTI
