@@ -83,15 +83,14 @@ CUresult Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes, Regi
 // With cuguest.
 namespace after {
 
-using cuguest::AcquiredContext;
-using cuguest::AcquireResult;
+using cuguest::Acquired;
 using cuguest::ContextGuard;
 using cuguest::IfInactive;
 
 struct Region {
   CUdeviceptr start;
   std::size_t bytes;
-  AcquiredContext context;  // keeps a primary context for as long as the memory is registered
+  Acquired context;  // keeps a primary context for as long as the memory is registered
 };
 
 absl::Status Send(const Driver& cuda, const Region& region, std::size_t bytes, Wire* wire) {
@@ -117,9 +116,9 @@ absl::Status SendAll(const Driver& cuda, const std::vector<Region>& regions,
 
 absl::StatusOr<Region> Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes,
                                 IfInactive if_inactive = IfInactive::kRefuse) {
-  AcquireResult context = cuguest::AcquireFromBuffer(start, bytes, if_inactive);
+  Acquired context = cuguest::AcquireFromBuffer(start, bytes, if_inactive);
   CUGUEST_RETURN_IF_ERROR(context);
-  Region region = {start, bytes, *std::move(context)};
+  Region region = {start, bytes, std::move(context)};
   Wire header;
   CUGUEST_RETURN_IF_ERROR(Send(cuda, region, 1, &header));
   return region;

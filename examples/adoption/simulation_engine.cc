@@ -103,12 +103,12 @@ class Engine {
   using Force = std::function<void()>;
 
   static absl::StatusOr<Engine> Create(Device device) {
-    absl::StatusOr<SharedContext> context = SharedContext::Create(device);  // current nowhere
+    SharedContext context = SharedContext::Create(device);  // current nowhere
     CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> positions =
-        DeviceBuffer<float>::Allocate(context->context(), kParticles);
+        DeviceBuffer<float>::Allocate(context.context(), kParticles);
     CUGUEST_RETURN_IF_ERROR(positions);
-    return Engine(*std::move(context), *std::move(positions));
+    return Engine(std::move(context), *std::move(positions));
   }
 
   absl::Status Step(const Force& force) {
@@ -136,12 +136,12 @@ class Engine {
 class Plugin {
  public:
   static absl::StatusOr<Plugin> Load(CUcontext engines) {
-    absl::StatusOr<SharedContext> context = SharedContext::Attach(engines);
+    SharedContext context = SharedContext::Attach(engines);
     CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> forces =
-        DeviceBuffer<float>::Allocate(context->context(), kParticles);
+        DeviceBuffer<float>::Allocate(context.context(), kParticles);
     CUGUEST_RETURN_IF_ERROR(forces);
-    return Plugin(*std::move(context), *std::move(forces));
+    return Plugin(std::move(context), *std::move(forces));
   }
 
  private:

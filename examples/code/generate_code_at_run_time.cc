@@ -258,13 +258,13 @@ Numbers OnTheHost(const Known& known, const Numbers& xs, const Numbers& ys) {
 
 // One client: a context of its own, and every formula.
 void Work(Device device, Server* server) {
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!CHECK_OK(context.status())) return;
+  const SharedContext context = SharedContext::Create(device);
+  if (!CHECK_OK(cuguest::ToStatus(context))) return;
   for (const Known& known : Formulas()) {
     const Numbers xs = Ramp(2);
     const Numbers ys = Ramp(4);
     const absl::StatusOr<Numbers> results =
-        server->Evaluate(context->context(), known.formula, xs, ys);
+        server->Evaluate(context.context(), known.formula, xs, ys);
     if (CHECK_OK(results.status())) CHECK(*results == OnTheHost(known, xs, ys));
   }
 }

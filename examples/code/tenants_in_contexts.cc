@@ -101,7 +101,7 @@ class Tenant {
   [[nodiscard]] DeviceView<unsigned> counts() { return counts_.view(); }
 
   // Destroys the context, with everything in it.
-  [[nodiscard]] absl::Status Leave() { return context_.Release(); }
+  [[nodiscard]] absl::Status Leave() { return ToStatus(context_.Release()); }
 
  private:
   Tenant(const Code& code, SharedContext context, Stream stream, DeviceBuffer<unsigned> counts)
@@ -117,9 +117,9 @@ class Tenant {
 };
 
 absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, unsigned mark) {
-  absl::StatusOr<SharedContext> context = SharedContext::Create(device);
+  SharedContext context = SharedContext::Create(device);
   CUGUEST_RETURN_IF_ERROR(context);
-  const ContextRef home = context->context();
+  const ContextRef home = context.context();
   CUGUEST_ASSIGN_OR_RETURN(const DeviceView<unsigned> variable,
                            code.module.GetGlobal<unsigned>(home, "launch_mark"));
   CUGUEST_RETURN_IF_ERROR(cuguest::Fill(variable, mark));
@@ -128,7 +128,7 @@ absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, u
   absl::StatusOr<DeviceBuffer<unsigned>> counts =
       DeviceBuffer<unsigned>::CopyOf(home, Counts(1000));
   CUGUEST_RETURN_IF_ERROR(counts);
-  return Tenant(code, *std::move(context), *std::move(stream), *std::move(counts));
+  return Tenant(code, std::move(context), *std::move(stream), *std::move(counts));
 }
 
 absl::Status Tenant::CountUp(unsigned value) {

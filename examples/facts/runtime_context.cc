@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/memory.h"
 #include "cuguest/runtime/context.h"
@@ -162,7 +162,7 @@ void DestroyedContext(const Scene& scene, HostStack* stack, HostContext b) {
 // cudaGetDevice names device 1, and the next call works on device 0.
 void AnotherDeviceThanItSays(HostStack* stack) {
   PrintScene("Nothing is current after cudaSetDevice(1)");
-  if (!Device::At(cuguest::Device::Ordinal{1}).ok()) {
+  if (!DeviceAt(cuguest::Device::Ordinal{1}).ok()) {
     return support::PrintParagraph("skipped: this needs two devices");
   }
   SUCCEEDS(cudaSetDevice(1));

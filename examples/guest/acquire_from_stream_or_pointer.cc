@@ -34,8 +34,8 @@
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
@@ -52,7 +52,7 @@
 // The library. It links no CUDA library, and has no context of its own.
 namespace guest {
 
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::AcquiredGuard;
 using cuguest::DeviceBuffer;
 using cuguest::Kernel;
@@ -61,7 +61,7 @@ using cuguest::Stream;
 using cuguest::StreamRef;
 
 // For the pictures: called while the library is in the context.
-using Trace = std::function<void(const AcquiredContext& context)>;
+using Trace = std::function<void(const Acquired& context)>;
 
 // values = 1 * values + values, in the order of `stream`; waits for it.
 absl::Status RunDouble(const StreamRef& stream, CUdeviceptr values, std::size_t size) {
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::ve
 // A program with two contexts, which calls the library with whatever it has current.
 namespace host {
 
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::IfInactive;
@@ -123,7 +123,7 @@ using support::HostStack;
 using support::PrintRow;
 using support::PrintScene;
 using support::Ramp;
-using Source = AcquiredContext::Source;
+using Source = Acquired::Source;
 using Stack = std::vector<CUcontext>;
 
 constexpr std::size_t kSize = 1000;  // numbers, as many as in a Ramp
@@ -185,7 +185,7 @@ void CallAndCheck(const House& house, const Memory& memory, const Case& is, cons
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
     const std::string given = is.given + ", " + house.cast.Draw();
     CHECK_OK(call(memory.address + is.first * sizeof(float), kSize - is.first,
-                  [&](const AcquiredContext& context) {
+                  [&](const Acquired& context) {
                     PrintRow(given, house.cast.Draw(), Name(context.source()));
                     CHECK(context.source() == is.source);
                     CHECK(context.get() == is.context);
@@ -366,7 +366,7 @@ void NoContextAtAll(const House& house) {
 
 void WrongDevice(const House& house) {
   PrintScene("The current context is on another device");
-  const absl::StatusOr<Device> second = Device::At(cuguest::Device::Ordinal{1});
+  const absl::StatusOr<Device> second = DeviceAt(cuguest::Device::Ordinal{1});
   if (!second.ok()) {
     PrintRow("", "skipped", "there is only one device");
     return;
@@ -374,8 +374,8 @@ void WrongDevice(const House& house) {
   house.stack.Set({house.a});
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   for (const bool current_only : {true, false}) {
-    const absl::Status status = current_only ? cuguest::AcquireCurrent(*second).status()
-                                             : cuguest::AcquireOn(*second).status();
+    const absl::Status status = current_only ? ToStatus(cuguest::AcquireCurrent(*second))
+                                             : ToStatus(cuguest::AcquireOn(*second));
     PrintRefusal(current_only ? "AcquireCurrent(device 1)" : "AcquireOn(device 1)", status);
     CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
     CHECK(Says(status, "device 1") && Says(status, "is on device 0"));
@@ -404,8 +404,8 @@ void CreatingThePrimary(const House& house) {
   CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(!support::IsActive(house.device));
 
-  const absl::StatusOr<std::vector<float>> doubled = guest::Doubled(
-      house.device, Ramp(1), IfInactive::kCreate, [&](const AcquiredContext& context) {
+  const absl::StatusOr<std::vector<float>> doubled =
+      guest::Doubled(house.device, Ramp(1), IfInactive::kCreate, [&](const Acquired& context) {
         Cast cast;
         cast.Name("P", context.get());
         PrintRow("kCreate, (empty)", cast.Draw(), Name(context.source()));

@@ -187,8 +187,8 @@ void NothingCurrent(Device device) {
   CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_INVALID_CONTEXT);
 
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  CHECK(state.ok() && !state->active);
+  const PrimaryContext::State state = PrimaryContext::Query(device);
+  CHECK(state.ok() && !state.active);
   PrintRow("the primary context", "inactive", "it was not created");
 }
 

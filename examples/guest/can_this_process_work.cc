@@ -31,7 +31,7 @@
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
 #include "cuguest/compatibility.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/version.h"
 #include "cuguest/status.h"
@@ -74,24 +74,24 @@ std::string TextOf(const absl::StatusOr<T>& result, const std::string& text) {
 }
 
 void PrintDevice(Device device) {
-  const absl::StatusOr<std::string> name = device.Name();
-  const absl::StatusOr<cuguest::Device::Uuid> uuid = device.GetUuid();
-  const absl::StatusOr<std::string> bus = device.PciBusId();
+  const absl::StatusOr<std::string> name = NameOf(device);
+  const absl::StatusOr<cuguest::Device::Uuid> uuid = UuidOf(device);
+  const absl::StatusOr<std::string> bus = PciBusIdOf(device);
   PrintRow("device " + std::to_string(device.get()), TextOf(name, name.value_or("")));
   PrintRow("  UUID", TextOf(uuid, uuid.ok() ? uuid->ToString() : ""));
   PrintRow("  PCI bus id", TextOf(bus, bus.value_or("")));
   CHECK_OK(name.status());
   CHECK_OK(bus.status());
 
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  if (!CHECK_OK(state.status())) return;
-  PrintRow("  its primary context", state->active ? "active" : "inactive");
-  CHECK(!state->active);  // nothing in this process has used it, nor did the queries
+  const PrimaryContext::State state = PrimaryContext::Query(device);
+  if (!CHECK_OK(cuguest::ToStatus(state))) return;
+  PrintRow("  its primary context", state.active ? "active" : "inactive");
+  CHECK(!state.active);  // nothing in this process has used it, nor did the queries
 }
 
 void PrintDevices(int count) {
   for (int i = 0; i < count; ++i) {
-    const absl::StatusOr<Device> device = Device::At(cuguest::Device::Ordinal{i});
+    const absl::StatusOr<Device> device = DeviceAt(cuguest::Device::Ordinal{i});
     if (CHECK_OK(device.status())) PrintDevice(*device);
   }
 }

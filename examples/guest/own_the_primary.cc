@@ -108,11 +108,11 @@ absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
 // Retains P, in its present incarnation or the next, and makes a stream there. The stream of an
 // incarnation that is gone is dropped without a driver call.
 absl::Status Adder::Enter(cuguest::Device device) {
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  PrimaryContext primary = PrimaryContext::Retain(device);
   CUGUEST_RETURN_IF_ERROR(primary);
-  absl::StatusOr<Stream> stream = Stream::Create(primary->context());
+  absl::StatusOr<Stream> stream = Stream::Create(primary.context());
   CUGUEST_RETURN_IF_ERROR(stream);
-  primary_ = *std::move(primary);
+  primary_ = std::move(primary);
   stream_ = *std::move(stream);
   return absl::OkStatus();
 }
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
                                               const std::vector<float>& y, const Trace& trace) {
   if (primary_.WasReset()) {
     const cuguest::Device device = primary_.device();
-    primary_.Release().IgnoreError();  // an error: other code has released our reference
+    static_cast<void>(primary_.Release());  // an error: other code has released our reference
     CUGUEST_RETURN_IF_ERROR(Enter(device));
   }
   const ContextGuard guard(primary_.context());
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
 
 absl::Status Adder::Close() {
   stream_ = Stream();
-  return primary_.Release();
+  return ToStatus(primary_.Release());
 }
 
 }  // namespace guest
@@ -182,8 +182,8 @@ void QueryCreatesNothing(const Cast& cast, Device device) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   PrintRow("the host's stack", cast.Draw(), Activity(device));
   CHECK(!IsActive(device));
-  const absl::StatusOr<PrimaryContext> none = PrimaryContext::RetainIfActive(device);
-  CHECK(none.status().code() == absl::StatusCode::kFailedPrecondition);
+  const PrimaryContext none = PrimaryContext::RetainIfActive(device);
+  CHECK(cuguest::ToStatus(none).code() == absl::StatusCode::kFailedPrecondition);
   PrintRow("RetainIfActive", "refused", "it does not create P");
   CHECK(!IsActive(device));
   PrintRow("the host's stack", cast.Draw(), Activity(device));

@@ -177,9 +177,9 @@ absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device devic
 // Attaches to the present incarnation of P, or creates the next one, and enters it.
 absl::Status Equalizer::Enter() {
   CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device_));
-  absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.context());
+  SharedContext attached = SharedContext::Attach(primary.context());
   CUGUEST_RETURN_IF_ERROR(attached);
-  home_ = *std::move(attached);
+  home_ = std::move(attached);
   static_cast<void>(scope_.Enter(home_, GuardMode::kAlwaysPush));
   return cuguest::ToStatus(scope_);
 }
@@ -190,7 +190,7 @@ absl::Status Equalizer::Reassert() {
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED)
     return cuguest::ToStatus(code, "make P current again");
   tools_.ForgetDestroyed(context());  // calls no driver
-  trace_(home_.Release());            // releases the reference, and returns what happened
+  trace_(ToStatus(home_.Release()));  // releases the reference, and returns what happened
   return Enter();
 }
 
@@ -232,7 +232,7 @@ absl::Status Equalizer::Close() {
     tools_.Forget(context());
     scope_.Leave();
   });
-  return home_.Release();
+  return ToStatus(home_.Release());
 }
 
 }  // namespace guest
@@ -372,7 +372,7 @@ absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   support::PrintParagraph(std::string(closed.message()));
   CHECK(cuguest::CodeOf(closed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   CHECK(CallsThatFree() == calls);
-  const absl::Status released = primary.Release();
+  const absl::Status released = ToStatus(primary.Release());
   PrintRow("the host releases its own", released.ok() ? "success" : "FAILURE", Activity(device));
   CHECK_OK(released);
   return absl::OkStatus();

@@ -393,9 +393,9 @@ absl::StatusOr<std::vector<SharedContext>> MakeHomes(Device device) {
   PrintScene("Contexts for the library");
   std::vector<SharedContext> homes;
   for (int i = 0; i < g_options.contexts; ++i) {
-    absl::StatusOr<SharedContext> home = SharedContext::Create(device);
+    SharedContext home = SharedContext::Create(device);
     CUGUEST_RETURN_IF_ERROR(home);
-    homes.push_back(*std::move(home));
+    homes.push_back(std::move(home));
   }
   PrintRow("made", std::to_string(homes.size()),
            "for " + std::to_string(g_options.threads) + " threads");

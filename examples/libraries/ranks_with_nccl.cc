@@ -47,9 +47,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
@@ -115,11 +115,11 @@ class Averager {
 
 absl::StatusOr<std::unique_ptr<Averager>> Averager::Create(cuguest::Device device, int ranks,
                                                            int rank, const ShareId& share) {
-  absl::StatusOr<SharedContext> own = SharedContext::Create(device);
+  SharedContext own = SharedContext::Create(device);
   CUGUEST_RETURN_IF_ERROR(own);
-  absl::StatusOr<PrimaryContext> nccls = PrimaryContext::Retain(device);
+  PrimaryContext nccls = PrimaryContext::Retain(device);
   CUGUEST_RETURN_IF_ERROR(nccls);
-  std::unique_ptr<Averager> averager(new Averager(*std::move(own), *std::move(nccls), ranks));
+  std::unique_ptr<Averager> averager(new Averager(std::move(own), std::move(nccls), ranks));
   CUGUEST_RETURN_IF_ERROR(averager->LoadKernel());
   CUGUEST_RETURN_IF_ERROR(averager->Join(rank, share));
   return averager;
@@ -282,7 +282,7 @@ void CountStrayContexts() {
   PrintScene("The devices of the other ranks");
   int mine = 0;
   for (int i = 0; i < world.ranks; ++i) {
-    const absl::StatusOr<Device> device = Device::At(cuguest::Device::Ordinal{i});
+    const absl::StatusOr<Device> device = DeviceAt(cuguest::Device::Ordinal{i});
     if (i != world.rank && CHECK_OK(device.status()) && support::IsActive(*device)) ++mine;
   }
   int all = 0;
@@ -292,7 +292,7 @@ void CountStrayContexts() {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device) {
-  CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::At(cuguest::Device::Ordinal{world.rank}));
+  CUGUEST_ASSIGN_OR_RETURN(const Device device, DeviceAt(cuguest::Device::Ordinal{world.rank}));
   CHECK(cudaSetDevice(world.rank) == cudaSuccess);
   CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "cudasim/sim.h"
 #include "cudasim/sim_library.h"
+#include "cuguest/devices.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/host.h"
@@ -36,7 +37,7 @@ int ReportNoDriver(const absl::Status& status) {
 }
 
 void PrintDriver(const Driver& driver, cuguest::Device device) {
-  const absl::StatusOr<std::string> name = device.Name();
+  const absl::StatusOr<std::string> name = NameOf(device);
   std::printf("   driver: %s, CUDA %d.%d\n", Sim::IsActive() ? "simulated" : "real",
               driver.version / 1000, driver.version % 1000 / 10);
   std::printf("   device: %s\n", name.ok() ? name->c_str() : name.status().ToString().c_str());
@@ -75,7 +76,7 @@ int RunExample(const char* question, Demonstration demonstration) {
   std::printf("%s\n\n", question);
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (!driver.ok()) return ReportNoDriver(driver.status());
-  const absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Device::Ordinal{0});
+  const absl::StatusOr<cuguest::Device> device = cuguest::DeviceAt(cuguest::Device::Ordinal{0});
   if (!device.ok()) return ReportNoDriver(device.status());
 
   PrintDriver(**driver, *device);

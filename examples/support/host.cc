@@ -25,8 +25,8 @@ CUresult ResetDevice(Device device) {
 }
 
 bool IsActive(Device device) {
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  return CHECK_OK(state.status()) && state->active;
+  const PrimaryContext::State state = PrimaryContext::Query(device);
+  return CHECK_OK(cuguest::ToStatus(state)) && state.active;
 }
 
 const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }

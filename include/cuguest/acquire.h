@@ -6,10 +6,10 @@
 /// context only if asked to, with IfInactive::kCreate.
 ///
 ///   absl::Status Sort(float* values, size_t count, CUstream stream) {
-///     const AcquireResult context = AcquireFromStream(stream);
-///     if (!context.ok()) return context.status();
-///     ContextGuard guard(context->context());
-///     if (!guard.ok()) return ToStatus(guard);
+///     const Acquired acquired = AcquireFromStream(stream);
+///     CUGUEST_RETURN_IF_ERROR(acquired);
+///     ContextGuard guard(acquired);
+///     CUGUEST_RETURN_IF_ERROR(guard);
 ///     ...
 ///
 /// AcquiredGuard (acquired_guard.h) does these four lines in one.
@@ -28,10 +28,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/context_source.h"
 #include "cuguest/device.h"
+#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/current_context.h"
 #include "cuguest/internal/incarnation.h"
@@ -40,34 +39,51 @@
 CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
-struct Acquired;
+struct Acquiring;
 }  // namespace internal
+
+/// What is to be done where a device's primary context is needed and is not active.
+enum class IfInactive { kRefuse, kCreate };
 
 /// A context to work in, where it was found, and what keeps it alive.
 /// Stack:   never touched, here or by the functions below.
 /// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
 ///          destruction. None otherwise: the caller, who passed the stream or the pointer or made
 ///          the context current, keeps the context alive for the call.
-/// Threads: a value; any thread.
-class AcquiredContext {
+/// Threads: distinct objects from any threads; one object needs outside locking.
+class [[nodiscard]] CUGUEST_API Acquired {
  public:
-  CUGUEST_HIDE AcquiredContext(AcquiredContext&&) = default;
-  CUGUEST_HIDE AcquiredContext& operator=(AcquiredContext&&) = default;
-  CUGUEST_HIDE ~AcquiredContext() = default;
+  /// Where it was found.
+  enum class Source {
+    kStream,
+    kPointer,
+    kCurrent,
+    kPrimary,  ///< was active
+    kCreated,  ///< the primary, which was not active before
+  };
 
-  using Source = ContextSource;
+  CUGUEST_HIDE Acquired() noexcept = default;  // empty
+  /// What the caller has found itself, and keeps alive.
+  CUGUEST_HIDE Acquired(const ContextRef& context, Source source, Device device) noexcept
+      : incarnation_(context), source_(source), device_(device.get()) {}
+  /// What has a reference, which is taken over; empty if `primary` is.
+  Acquired(PrimaryContext primary, Source source) noexcept;
+  CUGUEST_HIDE Acquired(Acquired&& other) noexcept { Take(&other); }
+  CUGUEST_HIDE Acquired& operator=(Acquired&& other) noexcept {
+    if (this == &other) return *this;
+    if (holds_primary_) static_cast<void>(Release());
+    Take(&other);
+    return *this;
+  }
+  /// As Release(), whose result nobody gets.
+  CUGUEST_HIDE ~Acquired() {
+    if (holds_primary_) static_cast<void>(Release());
+  }
 
-  CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source)
-      : incarnation_(incarnation), source_(source) {}
-  CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source, Device device)
-      : incarnation_(incarnation), source_(source), device_(device.get()) {}
-  CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
-      : incarnation_(primary.context()),
-        source_(source),
-        device_(primary.device().get()),
-        kept_(std::move(primary)) {}
-  // Takes over what `acquired` holds.
-  explicit AcquiredContext(const internal::Acquired& acquired) noexcept;
+  /// Whether there is a context.
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return incarnation_.ok(); }
+  /// Why there is none: kEmpty, CUDA_ERROR_INVALID_CONTEXT, where acquiring did not fail.
+  [[nodiscard]] Error error() const noexcept;
 
   /// Give this to ContextGuard; valid as long as this object is. Not of a temporary, which releases
   /// its reference at the semicolon.
@@ -77,119 +93,124 @@ class AcquiredContext {
   CUcontext get() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
-  /// Errors: where the driver is asked, those of Driver::Get(), of a ContextGuard from a
-  ///         ContextRef, and of Device::OfCurrentContext().
+  /// Writes the context's device to `device`.
+  /// Errors: those of a ContextGuard from a ContextRef, where the driver is asked.
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
   ///         otherwise at most four driver calls if the context is current, else six.
-  [[nodiscard]] CUGUEST_API absl::StatusOr<Device> device() const;
+  [[nodiscard]] CUresult GetDevice(Device* device) const noexcept;
+
+  /// Releases the reference now, if there is one, and reports what the destructor cannot.
+  /// Errors: those of PrimaryContext::Release().
+  /// Post:   empty, unless the reference is still held.
+  Error Release() noexcept;
 
  private:
+  friend struct internal::Acquiring;
+
+  CUGUEST_HIDE void Take(Acquired* other) noexcept {
+    incarnation_ = other->incarnation_;
+    source_ = other->source_;
+    device_ = other->device_;
+    holds_primary_ = other->holds_primary_;
+    error_ = other->error_;
+    other->incarnation_ = ContextRef();
+    other->holds_primary_ = false;
+  }
+
   ContextRef incarnation_;
-  Source source_;
+  Source source_ = Source::kCurrent;
   CUdevice device_ = internal::kDeviceNotAsked;
-  PrimaryContext kept_;
+  bool holds_primary_ = false;
+  Error error_;  // of acquiring
 };
 
-/// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one, whose
-/// `->` does not compile on a temporary either.
-class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
- public:
-  CUGUEST_HIDE AcquireResult() = default;
-  CUGUEST_HIDE AcquireResult(AcquireResult&&) = default;
-  CUGUEST_HIDE AcquireResult& operator=(AcquireResult&&) = default;
-  CUGUEST_HIDE ~AcquireResult() = default;
-
-  using absl::StatusOr<AcquiredContext>::StatusOr;
-  CUGUEST_HIDE AcquireResult(AcquiredContext&& acquired)
-      : absl::StatusOr<AcquiredContext>(std::move(acquired)) {}
-
-  CUGUEST_HIDE const AcquiredContext* operator->() const& { return &**this; }
-  CUGUEST_HIDE AcquiredContext* operator->() & { return &**this; }
-  const AcquiredContext* operator->() const&& = delete;
-};
+/// "the stream", "the pointer", "the current context", ...
+[[nodiscard]] CUGUEST_API const char* Name(Acquired::Source source) noexcept;
 
 /// The functions below
-/// Threads: any. Not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is looked
-///          for), and what each function adds. Nothing is held or changed then.
+/// Threads: any. Not from a stream callback: CUDA_ERROR_NOT_PERMITTED.
+/// Errors:  kNoDriver, and kNotInitialized where a primary context is looked for; and what each
+///          function adds. The result is not ok() then, and nothing is held or changed.
 /// Cost:    what each function says; with IfInactive::kCreate see PrimaryContext::Retain.
 /// Source:  CUDA Driver API, cuStreamGetCtx, cuPointerGetAttribute(s); docs/guarantees.md.
 
 /// The context that `stream` belongs to. The handle must be alive: a created stream is destroyed
 /// with its context, also by a reset, and the driver crashes on its handle more often than not.
-/// Errors: kFailedPrecondition  the stream is a special one and no living context is current; its
-///                              capture was invalidated and has not ended yet; or its green context
-///                              was destroyed
-///         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
+/// Errors: CUDA_ERROR_INVALID_CONTEXT  the stream is a special one and no context is current
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED  its green context was destroyed, or of a special stream
+///                                          the current context
+///         CUDA_ERROR_STREAM_CAPTURE_INVALIDATED  its capture was invalidated and has not ended yet
+///         kTooOld                     a driver below CUDA 9.2 (cuStreamGetCtx)
 /// Cost:   two driver calls, contention-free; for a special stream those of AcquireCurrent, and
 ///         three after a sticky error.
-[[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
+[[nodiscard]] CUGUEST_API Acquired AcquireFromStream(CUstream stream) noexcept;
 
 /// For a caller that is also given a device: AcquireOn(device, if_inactive) for a special stream,
 /// and AcquireFromStream(stream) for any other, whose device is its context's and not compared with
 /// `device`.
 /// Errors, cost: those of the function that is called.
-[[nodiscard]] CUGUEST_API AcquireResult
-AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API Acquired AcquireFromStream(
+    CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
 
 /// The context that owns the memory at `pointer`: any address within an allocation, of device,
 /// managed or pinned host memory. `if_inactive` is for pool and virtual memory, as in AcquireOn.
-/// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null, freed
-///         kFailedPrecondition  the memory's context was destroyed
-///         and for pool and virtual memory those of AcquireOn.
+/// Errors: kUnknownMemory                   CUDA does not know it: plain host memory, null, freed
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED  the memory's context was destroyed
+///         and for pool and virtual memory those of AcquireOn, and kNoDevice.
 /// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four to nine
 ///         for pool and virtual memory.
-[[nodiscard]] CUGUEST_API AcquireResult
-AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRefuse);
-[[nodiscard]] CUGUEST_API AcquireResult
-AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API Acquired
+AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
+[[nodiscard]] CUGUEST_API Acquired
+AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
 
 /// As AcquireFromPointer, for a caller that is given `bytes` of memory: they must lie in one
 /// allocation, or in mappings of virtual memory that are side by side and on one device. The length
 /// is not compared for memory that a pool has on the host, nor below CUDA 10.2, where the driver
 /// does not report an allocation's start and size.
 /// Errors: those of AcquireFromPointer, and
-///         kInvalidArgument  no bytes, more than there are addresses, or some that lie outside: the
-///                           text names the range, and what is there
+///         kNoRange   no bytes, or more than there are addresses
+///         kOutside   some lie outside: the text names the range, and what is there
 /// Cost:   as AcquireFromPointer; three to eight for pool and virtual memory, and one more for each
 ///         further mapping.
-[[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
-    CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
-[[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
-    const void* pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API Acquired AcquireFromBuffer(
+    CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
+[[nodiscard]] CUGUEST_API Acquired AcquireFromBuffer(
+    const void* pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
 
 namespace internal {
 // What the functions below leave to the library.
-CUGUEST_API AcquireResult AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
-                                           IfInactive if_inactive);
-CUGUEST_API AcquireResult AcquireCurrent(const CurrentContext& asked, Device device);
-CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
-                                    IfInactive if_inactive);
+CUGUEST_API Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
+                                      IfInactive if_inactive) noexcept;
+CUGUEST_API Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept;
+CUGUEST_API Acquired AcquireOn(const CurrentContext& asked, Device device,
+                               IfInactive if_inactive) noexcept;
 }  // namespace internal
 
 /// The context of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know it: only checks that
 /// it was not destroyed or reset. `if_inactive` is for pool and virtual memory, as in AcquireOn.
-/// Errors: kInvalidArgument     an empty buffer
-///         kFailedPrecondition  its context was destroyed or reset
+/// Errors: kEmpty, CUDA_ERROR_INVALID_VALUE  an empty buffer
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED   its context was destroyed or reset
 ///         and for pool and virtual memory those of AcquireOn.
 /// Cost:   one driver call, contention-free; for pool and virtual memory that of AcquireOn.
 template <typename Buffer, typename = decltype(std::declval<const Buffer&>().context(),
                                                std::declval<const Buffer&>().device(),
                                                std::declval<const Buffer&>().empty())>
-[[nodiscard]] CUGUEST_HIDE AcquireResult
+[[nodiscard]] CUGUEST_HIDE Acquired
 AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRefuse) {
   return internal::AcquireFromOwner(buffer.context(), buffer.device(), buffer.empty(), if_inactive);
 }
 
 /// The current context, which must be on `device`.
-/// Errors: kFailedPrecondition  none is current, or it is destroyed or on another device: the text
-///                              names both
+/// Errors: CUDA_ERROR_INVALID_CONTEXT       none is current; kOtherDevice: it is on another device,
+///                                          and the text names both
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED  it is destroyed
 /// Cost:   contention-free: two driver calls (query, cuCtxGetId) where the context is the one that
 ///         the thread's last Acquire call found current; otherwise, and below CUDA 12.0, three.
-[[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireCurrent(Device device) {
+[[nodiscard]] CUGUEST_HIDE inline Acquired AcquireCurrent(Device device) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
-    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent, device);
+    return Acquired(asked.Seen().Ref(), Acquired::Source::kCurrent, device);
   }
   return internal::AcquireCurrent(asked, device);
 }
@@ -197,17 +218,17 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 /// The current context if it is on `device`, else the primary context of `device`. With kRefuse it
 /// never creates the primary, unless the last holder releases it exactly between the query and the
 /// retain: see PrimaryContext::RetainIfActive.
-/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive, and
-///                              creating it was not asked for; the text names the device that the
-///                              current one is on
+/// Errors: kInactive, CUDA_ERROR_INVALID_CONTEXT  no context on `device` is current, its primary is
+///         inactive, and creating it was not asked for; the text names the device that the current
+///         one is on
 ///         and those of PrimaryContext::Retain.
 /// Cost:   for the current context that of AcquireCurrent. For the primary, four driver calls, or
 ///         six where another device's context is current; they take the driver's lock.
-[[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireOn(
-    Device device, IfInactive if_inactive = IfInactive::kRefuse) {
+[[nodiscard]] CUGUEST_HIDE inline Acquired AcquireOn(Device device,
+                                                     IfInactive if_inactive = IfInactive::kRefuse) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
-    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent, device);
+    return Acquired(asked.Seen().Ref(), Acquired::Source::kCurrent, device);
   }
   return internal::AcquireOn(asked, device, if_inactive);
 }

@@ -435,7 +435,7 @@ enum {
 /// In place of a device, where none is meant.
 enum { CUGUEST_NO_DEVICE = -1 };
 
-/// Where an acquired context came from: ContextSource of context_source.h.
+/// Where an acquired context came from: Acquired::Source of acquire.h.
 enum {
   CUGUEST_FROM_STREAM = 0,
   CUGUEST_FROM_POINTER = 1,

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 0
 /// \file
-/// The name and meaning of each `CUresult`, without a driver or Abseil. For statuses see status.h.
+/// What the core says of a failure, without Abseil: the name and meaning of each `CUresult`, and
+/// `Error`, which the objects of the core have if they are not ok(). For statuses see status.h.
+///
+///   cuguest::SharedContext shared = cuguest::SharedContext::Attach(handle);
+///   if (!shared.ok()) {
+///     char text[400];
+///     shared.error().Write(text, sizeof(text));
+///     Log(text);   // "attach, context 0x5581...: its last holder is destroying it. Keep ..."
+///   }
 
 #ifndef CUGUEST_ERROR_H_
 #define CUGUEST_ERROR_H_
 
 #include <cuda.h>
+
+#include <cstddef>
 
 #include "cuguest/export.h"
 
@@ -23,6 +33,68 @@ CUGUEST_BEGIN_NAMESPACE
 /// context creation and cuDevicePrimaryCtxRetain all return them from then on, while the stack can
 /// still be pushed, popped and restored.
 [[nodiscard]] CUGUEST_API bool IsSticky(CUresult code) noexcept;
+
+/// What came of an operation of the core: success, or what failed, at what, and why.
+/// Threads: a value; any thread.
+struct [[nodiscard]] Error {
+  enum class Reason : unsigned char {
+    kDriver,          ///< the driver answered `code`
+    kNoDriver,        ///< there is no usable driver: see Driver::Get()
+    kNotInitialized,  ///< cuInit answered `code`
+    kTooOld,          ///< the driver lacks what is needed
+    kEmpty,           ///< an object that holds nothing, or nullptr
+    kNoContext,       ///< no context can be at this address
+    kClosing,         ///< the last holder is destroying the context
+    kNoMemory,        ///< of the host
+    kDestroyed,       ///< destroyed or reset while it was held
+    kNobodyHolds,     ///< the primary context is not active
+    kBothOptions,     ///< two options that exclude each other
+    kNoSms,           ///< a context of no multiprocessors
+    kNoData,          ///< an option whose data is null
+    kUnknownMemory,   ///< CUDA does not know the memory
+    kNoRange,         ///< no bytes, or more than there are addresses
+    kOutside,         ///< a range that no allocation holds
+    kNoDevice,        ///< memory of a device that this process does not see
+    kOtherDevice,     ///< what is current is on another device
+    kInactive,        ///< nothing is current on the device, and its primary context is not active
+  };
+  /// What `handle` and `device` name.
+  enum class Subject : unsigned char {
+    kNothing,
+    kAdvice,  ///< `handle` is the address of a phrase
+    kContext,
+    kPrimary,  ///< the primary context of `device`
+    kDevice,
+    kDeviceOfMemory,  ///< `device`, of the memory at `handle`, which no context owns
+    kStream,
+    kPointer,
+    kRange,     ///< `bytes` at `handle`
+    kOwner,     ///< memory that belongs to the context `handle`
+    kCreation,  ///< a context on `device`, with the flags in `handle`, `sms` and `cig_type`
+  };
+
+  CUresult code = CUDA_SUCCESS;
+  Reason reason = Reason::kDriver;
+  Subject subject = Subject::kNothing;
+  unsigned short cig_type = 0;  ///< 1 more than the CUcigDataType; 0: none
+  const char* doing = "";       ///< a verb phrase ("attach"), in static storage
+  unsigned long long handle = 0;
+  CUcontext current = nullptr;  ///< kOtherDevice, kInactive: what is current, on `current_device`
+  CUdevice device = 0;
+  CUdevice current_device = 0;
+  unsigned long long bytes = 0;        ///< kRange; or `sms` of kCreation
+  unsigned long long found_at = 0;     ///< kOutside: where the allocation there begins,
+  unsigned long long found_bytes = 0;  ///< and its size
+
+  CUGUEST_HIDE Error() = default;
+
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return code == CUDA_SUCCESS; }
+
+  /// Writes what ToStatus() says, as far as it fits, with a NUL behind it, and returns the number
+  /// of bytes without that which the whole has. Of kNoDriver and kNotInitialized it knows the code
+  /// alone. Calls no driver, allocates nothing.
+  CUGUEST_API std::size_t Write(char* text, std::size_t size) const noexcept;
+};
 
 CUGUEST_END_NAMESPACE
 

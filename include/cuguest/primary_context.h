@@ -4,21 +4,18 @@
 /// and every other library of the process share. The reference keeps that context alive, unless
 /// somebody resets it; it does not make it current, which is ContextGuard's work.
 ///
-///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-///   if (!primary.ok()) return primary.status();
-///   ContextGuard guard(primary->context());
+///   PrimaryContext primary = PrimaryContext::Retain(device);
+///   if (!primary.ok()) return primary.error().code;
+///   ContextGuard guard(primary);
 
 #ifndef CUGUEST_PRIMARY_CONTEXT_H_
 #define CUGUEST_PRIMARY_CONTEXT_H_
 
 #include <cuda.h>
 
-#include <utility>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/error.h"
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -27,44 +24,57 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
 /// Threads: distinct objects from any threads; one object needs outside locking.
 /// Source:  CUDA Driver API, "Primary Context Management"; docs/guarantees.md.
-class CUGUEST_API PrimaryContext {
+class [[nodiscard]] CUGUEST_API PrimaryContext {
  public:
   struct State {
-    bool active;     ///< somebody holds a reference
-    unsigned flags;  ///< CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
+    CUGUEST_HIDE State() = default;
+    [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return failure.ok(); }
+    [[nodiscard]] CUGUEST_HIDE const Error& error() const noexcept { return failure; }
+
+    bool active = false;  ///< somebody holds a reference
+    unsigned flags = 0;   ///< CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
+    Error failure;        ///< why the others mean nothing
   };
 
   /// Takes one reference, creating the context if there is none.
-  /// Errors: those of Driver::GetInitialized(), and the following; nothing is held then:
-  ///         kNotFound           no such device
-  ///         kResourceExhausted  creating the context ran out of memory
-  ///         kUnavailable        the device is in a compute mode that refuses it
-  ///         kDataLoss           an earlier sticky error
+  /// Errors: it is not ok(), and nothing is held:
+  ///         kNoDriver, kNotInitialized      as Driver::GetInitialized()
+  ///         CUDA_ERROR_INVALID_DEVICE       no such device
+  ///         CUDA_ERROR_OUT_OF_MEMORY        creating the context ran out of memory
+  ///         CUDA_ERROR_DEVICE_UNAVAILABLE   the device is in a compute mode that refuses it
+  ///         a sticky error (IsSticky)       an earlier one
   /// Cost:   the first reference of a device creates a context (about 90 ms and 0.5 GiB of device
   ///         memory on an H200); later ones are two driver calls.
-  [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
+  [[nodiscard]] static PrimaryContext Retain(Device device) noexcept;
 
   /// Takes one reference if the context is active, and does not create it. The driver has no such
   /// call, so this queries and then retains: if the last holder releases its reference exactly in
   /// between, the context is created after all. A caller that must exclude that needs a reference
   /// of its own.
-  /// Errors: those of Retain, and kFailedPrecondition if the context is inactive.
-  [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
+  /// Errors: those of Retain, and kNobodyHolds, CUDA_ERROR_INVALID_CONTEXT, if it is inactive.
+  [[nodiscard]] static PrimaryContext RetainIfActive(Device device) noexcept;
 
   /// Creates nothing, retains nothing.
   /// Cost:   one driver call, which takes the driver's lock: not for hot paths.
-  [[nodiscard]] static absl::StatusOr<State> Query(Device device);
+  [[nodiscard]] static State Query(Device device) noexcept;
 
   CUGUEST_HIDE PrimaryContext() noexcept = default;  // empty: holds no reference
   CUGUEST_HIDE PrimaryContext(PrimaryContext&& other) noexcept
-      : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
+      : device_(other.device_), incarnation_(other.incarnation_), error_(other.error_) {
+    other.incarnation_ = ContextRef();
+  }
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
 
-  /// As Release(), ignoring its result. Not from a static or thread_local destructor: see Note [No
-  /// driver calls after main].
+  /// As Release(), whose result nobody gets. Not from a static or thread_local destructor: see Note
+  /// [No driver calls after main].
   CUGUEST_HIDE ~PrimaryContext() {
-    if (get() != nullptr) static_cast<void>(End());
+    if (ok()) static_cast<void>(Release());
   }
+
+  /// Whether it holds a reference.
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return get() != nullptr; }
+  /// Why it does not: kEmpty, CUDA_ERROR_INVALID_CONTEXT, where retaining did not fail.
+  [[nodiscard]] Error error() const noexcept;
 
   /// nullptr if empty. The handle of a device's primary context stays the same through every reset;
   /// context() tells its incarnations apart.
@@ -84,24 +94,23 @@ class CUGUEST_API PrimaryContext {
 
   /// Releases the reference now and reports what the destructor cannot. A reset takes no references
   /// away: after one, this releases ours and nobody else's.
-  /// Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
-  ///                              that they did not hold
-  ///         kPermissionDenied    in a stream callback
+  /// Errors: CUDA_ERROR_INVALID_CONTEXT  the driver counts no reference any more: somebody released
+  ///                                     one that they did not hold
+  ///         CUDA_ERROR_NOT_PERMITTED    in a stream callback
   /// Post:   empty, unless in a stream callback: it is still held then.
-  absl::Status Release();
+  Error Release() noexcept;
 
   /// Gives up ownership without a driver call; the reference lasts until the process ends.
-  CUGUEST_HIDE CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
+  CUGUEST_HIDE CUcontext Leak() noexcept {
+    const CUcontext context = get();
+    incarnation_ = ContextRef();
+    return context;
+  }
 
  private:
-  friend class AcquiredContext;
-  CUGUEST_HIDE PrimaryContext(Device device, const ContextRef& incarnation) noexcept
-      : device_(device), incarnation_(incarnation) {}
-
-  CUresult End() noexcept;
-
   Device device_ = Device::Borrow(0);
   ContextRef incarnation_;  // empty: holds no reference
+  Error error_;             // of retaining it
 };
 
 CUGUEST_END_NAMESPACE

@@ -6,16 +6,16 @@
 /// context, and the last holder destroys it.
 ///
 ///   // one library makes it ...
-///   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
-///   ContextGuard guard(mine->context());
+///   SharedContext mine = SharedContext::Create(device);
+///   ContextGuard guard(mine);
 ///
 ///   // ... another one, given the handle, keeps it alive for as long as it needs it
-///   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
+///   SharedContext also_mine = SharedContext::Attach(handle);
 ///
-///   // ... and a third has one on 16 SMs, under MPS; kUnimplemented without it
+///   // ... and a third has one on 16 SMs, under MPS; it is not ok() without that
 ///   SharedContext::Options options;
 ///   options.execution_affinity = SmCount{16};
-///   absl::StatusOr<SharedContext> small = SharedContext::Create(device, options);
+///   SharedContext small = SharedContext::Create(device, options);
 ///
 /// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the context is
 /// current, cuCtxDestroy ignores their count, and threads that attach one context at the same time
@@ -28,15 +28,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/toolkit.h"
-#include "cuguest/sm_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -50,7 +47,7 @@ struct Reference;
 /// Count:   one reference, from Create, Attach or copy until Release or destruction; moves keep it.
 /// Threads: distinct objects from any threads, also of the same context; one object needs outside
 ///          locking.
-/// Errors:  nothing is attached or left behind where Create or Attach fails.
+/// Errors:  where Create or Attach fails, it is not ok(), and nothing is attached or left behind.
 /// Cost:    making and dropping a copy are one atomic operation each, on a cache line that few
 ///          threads share while the first holder is attached; no driver call, no lock. Attaching a
 ///          context that is attached already: one driver call more (cuCtxGetId, contention-free).
@@ -60,7 +57,7 @@ struct Reference;
 ///          Create is exact.
 /// Source:  CUDA Driver API, cuCtxCreate, cuCtxDestroy, cuDevicePrimaryCtxRelease;
 ///          docs/guarantees.md.
-class CUGUEST_API SharedContext {
+class [[nodiscard]] CUGUEST_API SharedContext {
  public:
   /// What a context is made with: flags, and what only some systems offer, a number of SMs under
   /// MPS or the command queue of a graphics client.
@@ -76,33 +73,37 @@ class CUGUEST_API SharedContext {
     ///        newer (cuDeviceGetExecAffinitySupport). A GreenContext needs no MPS.
     std::optional<SmCount> execution_affinity = {};
 
-    /// CUDA in Graphics: `sharedData` is a graphics client's, a D3D12 command queue or the data
-    /// that vkGetExternalComputeQueueDataNV writes, as `sharedDataType` says; only Create reads it,
-    /// as far as the CUDA documentation says. Not together with `execution_affinity`. Not measured
-    /// where it is supported.
-    /// Needs: CUDA 12.5, and a device with CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or
+    /// CUDA in Graphics; nullptr: not. `sharedData` is a graphics client's, a D3D12 command queue
+    /// or the data that vkGetExternalComputeQueueDataNV writes, as `sharedDataType` says; only
+    /// Create reads it, as far as the CUDA documentation says. Not together with
+    /// `execution_affinity`. Not measured where it is supported. Needs: CUDA 12.5, and a device
+    /// with CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or
     ///        CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.
-    std::optional<CUctxCigParam> cig = {};
+    const CUctxCigParam* cig = nullptr;
   };
 
   /// Makes a context as cuCtxCreate does, with its `flags`, but floating: current on no thread.
-  /// Errors: those of Driver::GetInitialized(), and
-  ///         kInvalidArgument    unknown flags
-  ///         kNotFound           no such device
-  ///         kResourceExhausted  out of memory
-  ///         kDataLoss           an earlier sticky error
+  /// Errors: kNoDriver, kNotInitialized    as Driver::GetInitialized()
+  ///         CUDA_ERROR_INVALID_VALUE      unknown flags
+  ///         CUDA_ERROR_INVALID_DEVICE     no such device
+  ///         CUDA_ERROR_OUT_OF_MEMORY      out of memory; kNoMemory: of the host's
+  ///         a sticky error (IsSticky)     an earlier one
   /// Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
-  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
+  [[nodiscard]] static SharedContext Create(Device device, unsigned flags = 0) noexcept;
 
   /// The same with an execution affinity or for CUDA in Graphics; with neither, exactly the same.
   /// Errors: those above, and
-  ///         kInvalidArgument  an affinity of 0 SMs, CIG data that is null, or both at once
-  ///         kUnimplemented    the driver is older than the option: the text names the one that has
-  ///                           it; or, with CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY or
-  ///                           CUDA_ERROR_NOT_SUPPORTED, there is no MPS, the process has not so
-  ///                           many SMs, or device or driver do not support CUDA in Graphics
+  ///         kNoSms, kNoData, kBothOptions
+  ///                                an affinity of 0 SMs, CIG data that is null, or both at once:
+  ///                                CUDA_ERROR_INVALID_VALUE
+  ///         kTooOld                the driver is older than the option; a status names the one
+  ///         that
+  ///                                has it
+  ///         CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, CUDA_ERROR_NOT_SUPPORTED
+  ///                                there is no MPS, the process has not so many SMs, or device or
+  ///                                driver do not support CUDA in Graphics
   /// Cost:   one driver call more (cuGetProcAddress) where there is an option beside the flags.
-  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, const Options& options);
+  [[nodiscard]] static SharedContext Create(Device device, const Options& options) noexcept;
 
   /// Adds one to the count of a context, whatever its owner: see Note [Who destroys a shared
   /// context].
@@ -113,10 +114,13 @@ class CUGUEST_API SharedContext {
   /// ContextRef::IsAlive does. Any other value that is not a context crashes in the driver. The
   /// context is never entered: if Create made it, its last holder may be destroying it at this
   /// moment; the call then fails and leaves it alone.
-  /// Errors: those of Driver::GetInitialized(), but for a driver without a device, and
-  ///         kInvalidArgument     nullptr, or what cannot be a context
-  ///         kFailedPrecondition  destroyed or reset, or its last holder is destroying it now
-  ///         kResourceExhausted   no memory to count it
+  /// Errors: kNoDriver, kNotInitialized       as Driver::GetInitialized(), but for a driver without
+  ///                                          a device
+  ///         kEmpty, kNoContext               nullptr, or what cannot be a context:
+  ///                                          CUDA_ERROR_INVALID_VALUE
+  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  destroyed or reset; kClosing: its last holder is
+  ///                                          destroying it now
+  ///         kNoMemory                        to count it: CUDA_ERROR_OUT_OF_MEMORY
   ///         and the driver's code where it refuses to say whether the context is a primary one (a
   ///         sticky error of any device, a stream callback).
   /// Cost:   one driver call if it is attached already. Else a page query, three driver calls, and
@@ -125,24 +129,26 @@ class CUGUEST_API SharedContext {
   ///         primary context this copy of cuguest never had a reference. As
   ///         PrimaryContext::RetainIfActive, it creates such a primary context if the last holder
   ///         releases it exactly in between; the release that follows destroys it.
-  [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
+  [[nodiscard]] static SharedContext Attach(CUcontext context) noexcept;
 
-  /// The same, refused (kFailedPrecondition) if the incarnation that the ref names was destroyed or
-  /// reset, even if its handle names another one now.
-  [[nodiscard]] static absl::StatusOr<SharedContext> Attach(const ContextRef& context);
+  /// The same, refused if the incarnation that the ref names was destroyed or reset, even if its
+  /// handle names another one now.
+  [[nodiscard]] static SharedContext Attach(const ContextRef& context) noexcept;
 
   CUGUEST_HIDE SharedContext() noexcept = default;  // attached to nothing
   SharedContext(const SharedContext& other) noexcept;
-  CUGUEST_HIDE SharedContext(SharedContext&& other) noexcept
-      : incarnation_(std::exchange(other.incarnation_, ContextRef())),
-        slot_(std::exchange(other.slot_, nullptr)),
-        stripe_(other.stripe_) {}
+  SharedContext(SharedContext&& other) noexcept;
   SharedContext& operator=(SharedContext other) noexcept;
 
   /// As Release(), without its check: calls no driver while others are attached, nor for another
   /// owner's context. Not from a static or thread_local destructor: see Note [No driver calls after
   /// main].
   ~SharedContext();
+
+  /// Whether it is attached to a context.
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
+  /// Why it is not: kEmpty, CUDA_ERROR_INVALID_CONTEXT, where neither Create nor Attach failed.
+  [[nodiscard]] Error error() const noexcept;
 
   /// nullptr if attached to nothing.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
@@ -164,31 +170,27 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] std::uint64_t use_count() const noexcept;
 
   /// Releases the reference and reports what the destructor cannot.
-  /// Errors: kFailedPrecondition  attached to nothing (a second Release); or, with
-  ///                              CUDA_ERROR_CONTEXT_IS_DESTROYED, it was destroyed or reset while
-  ///                              attached, by its owner or by a reset of the device; as exact as
-  ///                              ContextRef::IsAlive. The reference was released all the same.
-  ///         the driver's code    destroying the context failed; it stays, uncounted
+  /// Errors: kEmpty             attached to nothing (a second Release): CUDA_ERROR_INVALID_CONTEXT
+  ///         kDestroyed         it was destroyed or reset while attached, by its owner or by a
+  ///         reset
+  ///                            of the device: CUDA_ERROR_CONTEXT_IS_DESTROYED; as exact as
+  ///                            ContextRef::IsAlive. The reference was released all the same.
+  ///         the driver's code  destroying the context failed; it stays, uncounted
   /// Post:   attached to nothing, whatever is returned.
   /// Cost:   one driver call more than the destructor.
-  absl::Status Release();
+  Error Release() noexcept;
 
   /// Gives up ownership and keeps the reference: there will never be a last holder.
   CUGUEST_HIDE CUcontext Leak() noexcept {
+    const CUcontext context = get();
     slot_ = nullptr;
-    return std::exchange(incarnation_, ContextRef()).get();
+    incarnation_ = ContextRef();
+    return context;
   }
 
-  /// Whether all copies of cuguest that are loaded now share one count: a check for start-up.
-  /// Errors: kFailedPrecondition  names the objects whose copies count apart from this one, their
-  ///                              layouts and the registries that they use. A context that is
-  ///                              attached both here and there is then counted twice, and one made
-  ///                              by one copy may be destroyed while the other is attached.
-  /// Cost:   walks the list of loaded objects.
-  [[nodiscard]] static absl::Status CheckSharing();
-
  private:
-  SharedContext(const ContextRef& incarnation, const internal::Reference& reference) noexcept;
+  SharedContext(const Error& error, const ContextRef& incarnation,
+                const internal::Reference& reference) noexcept;
 
   CUresult Leave() noexcept;
 
@@ -196,6 +198,7 @@ class CUGUEST_API SharedContext {
   // The reference, in the process's registry; a slot is never freed.
   internal::Slot* slot_ = nullptr;
   int stripe_ = 0;
+  Error error_;  // of attaching
 };
 
 CUGUEST_END_NAMESPACE

@@ -19,9 +19,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Write `SmCount{16}`; an int does not convert.
-enum class SmCount : unsigned {};
-
 /// All SMs of `device`.
 /// Stack, count: never touched.
 /// Threads: any.

@@ -14,7 +14,7 @@
 ///
 ///   cuguest::ContextGuard guard(ctx);
 ///   CUGUEST_RETURN_IF_ERROR(guard);
-///   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Device device, cuguest::Device::OfCurrentContext());
+///   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Device device, cuguest::CurrentDevice());
 
 #ifndef CUGUEST_STATUS_H_
 #define CUGUEST_STATUS_H_
@@ -56,6 +56,15 @@ template <typename T>
   return internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice());
 }
 
+/// The same for an error of the core, and for an object of the core that has one.
+/// Cost: none on success; text is built on failure only.
+[[nodiscard]] CUGUEST_API absl::Status ToStatus(const Error& error);
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE auto ToStatus(const T& object)
+    -> decltype(ToStatus(Error(object.error()))) {
+  return ToStatus(Error(object.error()));
+}
+
 /// The driver's code that `status` was made from, or the one for the runtime's code
 /// (runtime/error.h) that it was made from; nothing for any other status. CUDA_SUCCESS for OK.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
@@ -82,8 +91,8 @@ template <typename T>
   return *std::move(result);
 }
 template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
-[[nodiscard]] CUGUEST_HIDE T ReturnedValue(const T& carrier) {
-  return carrier;
+[[nodiscard]] CUGUEST_HIDE T ReturnedValue(T&& object) {
+  return std::move(object);
 }
 
 }  // namespace internal
@@ -104,10 +113,10 @@ CUGUEST_END_NAMESPACE
 
 /// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
 ///
-/// `declaration`, or a variable, becomes the value of a StatusOr, which is moved out of it, or a
-/// copy of a copyable object that ToStatus() takes; if that is not OK, its status is returned from
-/// the function. The expression is evaluated once. The macro is several statements, so an `if`
-/// needs braces around it. A declaration with a comma outside of parentheses needs an alias.
+/// `declaration`, or a variable, becomes the value of a StatusOr, or an object that ToStatus()
+/// takes, either moved; if that is not OK, its status is returned from the function. The expression
+/// is evaluated once. The macro is several statements, so an `if` needs braces around it. A
+/// declaration with a comma outside of parentheses needs an alias.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
   CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
 

@@ -2,191 +2,379 @@
 
 #include "cuguest/acquire.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
-#include "cuguest/status.h"
-#include "lib/acquire/acquire_call.h"
-#include "lib/core/driver_status.h"
-#include "lib/status/call_status.h"
-#include "lib/status/error_status.h"
-#include "lib/status/object_text.h"
-#include "lib/status/status_macros.h"
+#include "cuguest/internal/stream_kind.h"
+#include "lib/acquire/pointer_attributes.h"
+#include "lib/core/failure.h"
+#include "lib/share/ending.h"
 
+CUGUEST_BEGIN_NAMESPACE
+
+const char* Name(Acquired::Source source) noexcept {
+  switch (source) {
+    case Acquired::Source::kStream:
+      return "the stream";
+    case Acquired::Source::kPointer:
+      return "the pointer";
+    case Acquired::Source::kCurrent:
+      return "the current context";
+    case Acquired::Source::kPrimary:
+      return "the primary context";
+    case Acquired::Source::kCreated:
+      return "the primary context, created";
+  }
+  return "nowhere";
+}
+
+CUGUEST_END_NAMESPACE
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// Makes what is returned.
+struct Acquiring {
+  static Acquired Failed(const Error& error) noexcept {
+    Acquired failed;
+    failed.error_ = error;
+    return failed;
+  }
+  static Acquired Found(const ContextRef& context, Acquired::Source source,
+                        CUdevice device = kDeviceNotAsked) noexcept {
+    return Acquired(context, source, Device::Borrow(device));
+  }
+};
+
+namespace {
+
+using Reason = Error::Reason;
+using Source = Acquired::Source;
+using Subject = Error::Subject;
+
+constexpr char kAcquire[] = "acquire a context";
+constexpr char kAcquireCurrent[] = "acquire the current context";
+
+Acquired Failed(const Error& error) { return Acquiring::Failed(error); }
+
+const void* AsPointer(CUdeviceptr pointer) {
+  return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pointer));
+}
+Error OfPointer(const Error& error, CUdeviceptr pointer) {
+  return OfHandle(error, Subject::kPointer, AsPointer(pointer));
+}
+Error OfRange(const Error& error, CUdeviceptr pointer, std::size_t bytes) {
+  Error of = OfHandle(error, Subject::kRange, AsPointer(pointer));
+  of.bytes = bytes;
+  return of;
+}
+
+// What the calling thread has current: nothing, or a context, dead or alive, and its
+// device.
+struct Current {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  CUresult alive = CUDA_SUCCESS;
+  ContextRef incarnation;  // empty if it is dead
+
+  bool IsOn(CUdevice wanted) const { return context != nullptr && device == wanted; }
+};
+
+// Which incarnation of the current context is alive there.
+CUresult Identify(const CurrentContext& asked, ContextRef* incarnation) {
+  if (asked.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return asked.code;
+  *incarnation = asked.code == CUDA_SUCCESS ? Incarnation{asked.context, asked.id}.Ref()
+                                            : ContextRef::Borrow(asked.context);
+  return incarnation->result();
+}
+
+// `asked`, or what is found now if there was no driver to ask then.
+CurrentContext Resolved(const CurrentContext& asked) {
+  return asked.code == kNotResolved ? CurrentContext() : asked;
+}
+
+void See(const ContextRef& incarnation, long long device) {
+  t_this_thread.seen = {incarnation.id(), device};
+}
+
+// Of the context that was seen: kDeviceNotAsked if it was seen where its device was not asked for.
+CUdevice SeenDevice() {
+  const long long device = t_this_thread.seen.device;
+  return device == SeenContext::kNoDeviceYet ? kDeviceNotAsked : static_cast<CUdevice>(device);
+}
+
+Error LookAtCurrent(const DriverTable& driver, const CurrentContext& before, Current* current) {
+  const CurrentContext asked = Resolved(before);
+  const bool is_seen = asked.IsSeen();
+  *current = {asked.context, is_seen ? SeenDevice() : kDeviceNotAsked, {}, {}};
+  const bool is_any = asked.context != nullptr;
+  CUresult code = is_any ? CUDA_SUCCESS : asked.code;
+  if (is_any && current->device == kDeviceNotAsked) code = driver.CtxGetDevice(&current->device);
+  if (is_any && code == CUDA_SUCCESS) {
+    current->alive = Identify(asked, &current->incarnation);
+    if (current->alive != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current->alive;
+  }
+  if (code != CUDA_SUCCESS) return Failure(code, "look at the current context");
+  if (current->incarnation.ok()) See(current->incarnation, current->device);
+  return {};
+}
+
+Error With(Error error, CUdevice device, const Current& current) {
+  error = OfDevice(error, Subject::kDevice, device);
+  error.current = current.context;
+  error.current_device = current.device;
+  return error;
+}
+
+// Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
+// blocking stream of the context (cudasim/test/capture_facts_test.cc).
+Acquired AcquireFromSpecialStream(CUstream stream) {
+  const CurrentContext asked = Resolved(CurrentContext());
+  if (asked.IsSeen()) return Acquiring::Found(asked.Seen().Ref(), Source::kCurrent, SeenDevice());
+  CUresult code = asked.context != nullptr ? CUDA_SUCCESS : asked.code;
+  if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
+  ContextRef current;
+  if (code == CUDA_SUCCESS) code = Identify(asked, &current);
+  if (code != CUDA_SUCCESS) {
+    return Failed(OfHandle(Failure(code, kAcquire), Subject::kStream, stream));
+  }
+  See(current, SeenContext::kNoDeviceYet);
+  return Acquiring::Found(current, Source::kCurrent);
+}
+
+Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (incarnation.ok()) return Acquiring::Found(incarnation, Source::kPointer);
+  return Failed(OfPointer(Failure(incarnation.result(), kAcquire), pointer));
+}
+
+// Memory that belongs to a device instead of a context.
+Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInactive if_inactive,
+                                CUdeviceptr pointer) {
+  const DriverTable* initialized = nullptr;
+  const Error found = GetInitializedDriver(&initialized);
+  if (!found.ok()) return Failed(found);
+  CUdevice device = 0;
+  const CUresult code = driver.DeviceGet(&device, ordinal);
+  if (code != CUDA_SUCCESS) {
+    return Failed(OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
+  }
+  Acquired acquired = AcquireOn(Device::Borrow(device), if_inactive);
+  if (acquired.ok()) return acquired;
+  Error error = OfHandle(acquired.error(), Subject::kDeviceOfMemory, AsPointer(pointer));
+  error.device = device;
+  return Failed(error);
+}
+
+// Whether `bytes` from `pointer` on, of which `first` was read, lie in one piece. Mappings of one
+// device that lie side by side are one to the driver (cudasim/test/virtual_memory_facts_test.cc).
+Error CheckExtent(const DriverTable& driver, const PointerAttributes& first, CUdeviceptr pointer,
+                  std::size_t bytes) {
+  MemoryExtent found = first.Extent();
+  const auto outside = [&] {
+    Error error =
+        OfRange(Failure(Reason::kOutside, CUDA_ERROR_INVALID_VALUE, kAcquire), pointer, bytes);
+    error.found_at = found.base;
+    error.found_bytes = found.size;
+    return error;
+  };
+  PointerAttributes last = first;
+  while (found.size != 0 && found.base + found.size - pointer < bytes) {
+    const CUdeviceptr end = found.base + found.size;
+    if (!last.IsVirtual()) return outside();
+    const CUresult code = ReadAttributes(driver, end, &last);
+    if (code != CUDA_SUCCESS) return OfPointer(Failure(code, kAcquire), end);
+    const MemoryExtent next = last.Extent();
+    const bool goes_on = last.IsVirtual() && last.ordinal == first.ordinal && next.base == end;
+    if (!goes_on || next.size == 0) return outside();
+    found.size += next.size;
+  }
+  return {};
+}
+
+Error UnknownMemory(CUdeviceptr pointer) {
+  return OfPointer(Failure(Reason::kUnknownMemory, CUDA_ERROR_INVALID_VALUE, kAcquire), pointer);
+}
+
+}  // namespace
+
+Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
+                          IfInactive if_inactive) noexcept {
+  if (is_empty) {
+    return Failed(Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire a buffer's context"));
+  }
+  if (context.get() == nullptr) return cuguest::AcquireOn(device, if_inactive);
+  const DriverTable* driver = nullptr;
+  const Error found = GetDriver(&driver);
+  if (!found.ok()) return Failed(found);
+  const CUresult code = context.Check();
+  if (code == CUDA_SUCCESS) return Acquired(context, Source::kPointer, device);
+  return Failed(OfHandle(Failure(code, kAcquire), Subject::kOwner, context.get()));
+}
+
+Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
+  const DriverTable* driver = nullptr;
+  Current current;
+  Error error = GetDriver(&driver);
+  if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
+  if (!error.ok()) return Failed(error);
+  if (current.IsOn(device.get()) && current.incarnation.ok()) {
+    return Acquired(current.incarnation, Source::kCurrent, device);
+  }
+  if (current.context == nullptr) {
+    error = Failure(CUDA_ERROR_INVALID_CONTEXT, kAcquireCurrent);
+  } else if (!current.IsOn(device.get())) {
+    error = Failure(Reason::kOtherDevice, CUDA_ERROR_INVALID_CONTEXT, kAcquireCurrent);
+  } else {
+    return Failed(OfContext(Failure(current.alive, kAcquireCurrent), current.context));
+  }
+  return Failed(With(error, device.get(), current));
+}
+
+Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_inactive) noexcept {
+  const DriverTable* driver = nullptr;
+  Current current;
+  Error error = GetInitializedDriver(&driver);
+  if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
+  if (!error.ok()) return Failed(error);
+  if (current.IsOn(device.get()) && current.incarnation.ok()) {
+    return Acquired(current.incarnation, Source::kCurrent, device);
+  }
+  const PrimaryContext::State state = PrimaryContext::Query(device);
+  if (!state.ok()) return Failed(state.error());
+  if (!state.active && if_inactive == IfInactive::kRefuse) {
+    return Failed(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
+                       device.get(), current));
+  }
+  PrimaryContext primary = PrimaryContext::Retain(device);
+  return Acquired(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-using internal::Acquired;
-using internal::CallOutcome;
-using internal::CallStatus;
-using internal::ContextText;
-using internal::MemoryExtent;
-using Why = CallOutcome::Why;
+using internal::Acquiring;
+using internal::Failed;
+using internal::Failure;
+using Reason = Error::Reason;
 
 CUdeviceptr AddressOf(const void* pointer) {
   return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
-std::string MemoryText(CUdeviceptr pointer) {
-  return absl::StrCat("pointer ", internal::PointerText(pointer));
-}
-
-std::string CurrentText(const CallOutcome& outcome) {
-  if (outcome.context == nullptr) return "no context is current";
-  return absl::StrCat("the current one, ", ContextText(outcome.context), ", is on device ",
-                      outcome.context_device);
-}
-
-absl::Status FromStreamStatus(const CallOutcome& outcome, CUstream stream) {
-  if (outcome.why == Why::kNoEntry) {
-    const absl::StatusOr<const Driver*> driver = Driver::Get();
-    return driver.ok() ? (*driver)->Require(&Driver::StreamGetCtx).status() : driver.status();
-  }
-  return CallStatus(
-      outcome, absl::StrCat(internal::StreamText(stream),
-                            internal::MeansCurrent(stream) ? ", which means the current one" : ""));
-}
-
-absl::Status OnDeviceStatus(const CallOutcome& outcome) {
-  if (outcome.why != Why::kInactive) return CallStatus(outcome);
-  return absl::FailedPreconditionError(
-      absl::StrCat("acquire a context on device ", outcome.device, ": ", CurrentText(outcome),
-                   "; the primary context of device ", outcome.device,
-                   " is not active, and creating it was not asked for. Make a context of device ",
-                   outcome.device, " current, or ask with IfInactive::kCreate"));
-}
-
-absl::Status FromPointerStatus(const CallOutcome& outcome, CUdeviceptr pointer) {
-  if (outcome.why == Why::kUnknownMemory) {
-    return ToStatus(outcome.code, "acquire a context",
-                    absl::StrCat(MemoryText(pointer),
-                                 ", which is not memory that CUDA knows (plain host memory, or "
-                                 "freed)"));
-  }
-  if (outcome.why == Why::kFindDevice) {
-    return internal::NoDeviceStatus(outcome.code, outcome.device);
-  }
-  if (!outcome.of_memory) return CallStatus(outcome, MemoryText(pointer));
-  const absl::Status status = OnDeviceStatus(outcome);
-  return internal::Reworded(
-      status, status.code(),
-      absl::StrCat(MemoryText(pointer), " is memory of device ", outcome.device,
-                   " that no context owns; ", status.message()));
-}
-
-std::string RangeText(CUdeviceptr pointer, std::size_t bytes) {
-  return absl::StrCat("acquire a context: ", bytes, " bytes at ", internal::PointerText(pointer));
-}
-
-absl::Status FromBufferStatus(const CallOutcome& outcome, CUdeviceptr pointer, std::size_t bytes,
-                              const MemoryExtent& found) {
-  if (outcome.why == Why::kNoRange) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(RangeText(pointer, bytes), bytes == 0 ? ": there is nothing to look at"
-                                                           : ": more than there are addresses"));
-  }
-  if (outcome.why == Why::kOutside) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(RangeText(pointer, bytes), ": only ", found.base + found.size - pointer,
-                     " of them lie in the allocation there, which is ", found.size, " bytes at ",
-                     internal::PointerText(found.base)));
-  }
-  return FromPointerStatus(outcome, pointer);
-}
-
-absl::Status CurrentStatus(const CallOutcome& outcome) {
-  if (outcome.why == Why::kOtherDevice) {
-    return absl::FailedPreconditionError(absl::StrCat("acquire the current context, device ",
-                                                      outcome.device, ": ", CurrentText(outcome)));
-  }
-  return CallStatus(outcome, outcome.context != nullptr ? ContextText(outcome.context)
-                                                        : absl::StrCat("device ", outcome.device));
-}
-
 }  // namespace
 
-AcquireResult AcquireFromStream(CUstream stream) {
-  Acquired acquired;
-  const CallOutcome outcome = internal::AcquireFromStream(stream, &acquired);
-  if (!outcome.ok()) return FromStreamStatus(outcome, stream);
-  return AcquiredContext(acquired);
+Acquired AcquireFromStream(CUstream stream) noexcept {
+  const DriverTable* driver = nullptr;
+  const Error found = internal::GetDriver(&driver);
+  if (!found.ok()) return Failed(found);
+  if (internal::MeansCurrent(stream)) return internal::AcquireFromSpecialStream(stream);
+  Error error;
+  CUcontext context = nullptr;
+  if (driver->StreamGetCtx == nullptr) {
+    error = Failure(Reason::kTooOld, internal::kCallRequiresNewerDriver, internal::kAcquire);
+  } else {
+    error = Failure(driver->StreamGetCtx(stream, &context), internal::kAcquire);
+  }
+  if (error.ok()) {
+    const ContextRef incarnation = ContextRef::Borrow(context);
+    if (incarnation.ok()) return Acquiring::Found(incarnation, Acquired::Source::kStream);
+    error = Failure(incarnation.result(), internal::kAcquire);
+  }
+  return Failed(internal::OfHandle(error, Error::Subject::kStream, stream));
 }
 
-AcquireResult AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) {
+Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) noexcept {
   return internal::MeansCurrent(stream) ? AcquireOn(device, if_inactive)
                                         : AcquireFromStream(stream);
 }
 
-AcquireResult AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) {
-  Acquired acquired;
-  const CallOutcome outcome = internal::AcquireFromPointer(pointer, if_inactive, &acquired);
-  if (!outcome.ok()) return FromPointerStatus(outcome, pointer);
-  return AcquiredContext(acquired);
+Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcept {
+  const DriverTable* driver = nullptr;
+  const Error found = internal::GetDriver(&driver);
+  if (!found.ok()) return Failed(found);
+  if (pointer == 0) return Failed(internal::UnknownMemory(pointer));
+  CUcontext context = nullptr;
+  CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  if (code == CUDA_ERROR_INVALID_VALUE) return Failed(internal::UnknownMemory(pointer));
+  if (code == CUDA_SUCCESS && context != nullptr) {
+    return internal::AcquireForContextMemory(context, pointer);
+  }
+  int ordinal = 0;
+  if (code == CUDA_SUCCESS) {
+    code = driver->PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  }
+  if (code == CUDA_SUCCESS) {
+    return internal::AcquireForDeviceMemory(*driver, ordinal, if_inactive, pointer);
+  }
+  return Failed(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
 }
 
-AcquireResult AcquireFromPointer(const void* pointer, IfInactive if_inactive) {
+Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcept {
   return AcquireFromPointer(AddressOf(pointer), if_inactive);
 }
 
-AcquireResult AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive) {
-  Acquired acquired;
-  MemoryExtent found;
-  const CallOutcome outcome =
-      internal::AcquireFromBuffer(pointer, bytes, if_inactive, &acquired, &found);
-  if (!outcome.ok()) return FromBufferStatus(outcome, pointer, bytes, found);
-  return AcquiredContext(acquired);
+Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
+                           IfInactive if_inactive) noexcept {
+  CUdeviceptr end = 0;
+  if (bytes == 0 || __builtin_add_overflow(pointer, bytes, &end)) {
+    return Failed(internal::OfRange(
+        Failure(Reason::kNoRange, CUDA_ERROR_INVALID_VALUE, internal::kAcquire), pointer, bytes));
+  }
+  const DriverTable* driver = nullptr;
+  Error error = internal::GetDriver(&driver);
+  if (!error.ok()) return Failed(error);
+  internal::PointerAttributes read;
+  const CUresult code = internal::ReadAttributes(*driver, pointer, &read);
+  if (code != CUDA_SUCCESS) {
+    return Failed(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
+  }
+  if (!read.IsKnown()) return Failed(internal::UnknownMemory(pointer));
+  error = internal::CheckExtent(*driver, read, pointer, bytes);
+  if (!error.ok()) return Failed(error);
+  return read.context != nullptr
+             ? internal::AcquireForContextMemory(read.context, pointer)
+             : internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer);
 }
 
-AcquireResult AcquireFromBuffer(const void* pointer, std::size_t bytes, IfInactive if_inactive) {
+Acquired AcquireFromBuffer(const void* pointer, std::size_t bytes,
+                           IfInactive if_inactive) noexcept {
   return AcquireFromBuffer(AddressOf(pointer), bytes, if_inactive);
 }
 
-AcquiredContext::AcquiredContext(const Acquired& acquired) noexcept
-    : incarnation_(acquired.incarnation), source_(acquired.source), device_(acquired.device) {
-  if (acquired.HoldsPrimary()) {
-    kept_ = PrimaryContext(Device::Borrow(acquired.device), acquired.incarnation);
+Acquired::Acquired(PrimaryContext primary, Source source) noexcept
+    : incarnation_(primary.context()),
+      source_(source),
+      device_(primary.device().get()),
+      holds_primary_(primary.ok()),
+      error_(primary.error()) {
+  static_cast<void>(primary.Leak());
+}
+
+Error Acquired::error() const noexcept {
+  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold an acquired context");
+}
+
+CUresult Acquired::GetDevice(Device* device) const noexcept {
+  if (device_ == internal::kDeviceNotAsked) {
+    const ContextGuard guard(incarnation_);
+    if (!guard.ok()) return guard.result();
+    CUdevice asked = 0;
+    const CUresult code = internal::ResolvedDriver().CtxGetDevice(&asked);
+    if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
+    return code;
   }
+  *device = Device::Borrow(device_);
+  return CUDA_SUCCESS;
 }
 
-absl::StatusOr<Device> AcquiredContext::device() const {
-  if (device_ != internal::kDeviceNotAsked) return Device::Borrow(device_);
-  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
-  const ContextGuard guard(incarnation_);
-  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), "find the device of an acquired context",
-                               guard.advice());
-  return Device::OfCurrentContext();
+Error Acquired::Release() noexcept {
+  const CUresult code = holds_primary_ ? internal::ReleasePrimary(device_) : CUDA_SUCCESS;
+  if (!internal::IsStillHeld(code)) {
+    incarnation_ = ContextRef();
+    holds_primary_ = false;
+  }
+  return internal::OfDevice(Failure(code, "release"), Error::Subject::kPrimary, device_);
 }
 
-namespace internal {
-
-AcquireResult AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
-                               IfInactive if_inactive) {
-  if (is_empty) return absl::InvalidArgumentError("acquire a context: the buffer is empty");
-  Acquired acquired;
-  const CallOutcome outcome = AcquireFromOwner(context, device.get(), if_inactive, &acquired);
-  if (outcome.ok()) return AcquiredContext(acquired);
-  return context.get() == nullptr
-             ? OnDeviceStatus(outcome)
-             : CallStatus(outcome, absl::StrCat("memory of ", ContextText(context.get())));
-}
-
-AcquireResult AcquireCurrent(const CurrentContext& asked, Device device) {
-  Acquired acquired;
-  const CallOutcome outcome = AcquireCurrent(asked, device.get(), &acquired);
-  if (!outcome.ok()) return CurrentStatus(outcome);
-  return AcquiredContext(acquired);
-}
-
-AcquireResult AcquireOn(const CurrentContext& asked, Device device, IfInactive if_inactive) {
-  Acquired acquired;
-  const CallOutcome outcome = AcquireOn(asked, device.get(), if_inactive, &acquired);
-  if (!outcome.ok()) return OnDeviceStatus(outcome);
-  return AcquiredContext(acquired);
-}
-
-}  // namespace internal
 CUGUEST_END_NAMESPACE

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "cuguest/acquire.h"
 #include "cuguest/c.h"
 #include "cuguest/internal/stream_kind.h"
-#include "lib/acquire/acquire_call.h"
 #include "lib/capi/c_storage.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-static_assert(CUGUEST_FROM_STREAM == static_cast<int>(ContextSource::kStream));
-static_assert(CUGUEST_FROM_POINTER == static_cast<int>(ContextSource::kPointer));
-static_assert(CUGUEST_FROM_CURRENT == static_cast<int>(ContextSource::kCurrent));
-static_assert(CUGUEST_FROM_PRIMARY == static_cast<int>(ContextSource::kPrimary));
-static_assert(CUGUEST_FROM_CREATED == static_cast<int>(ContextSource::kCreated));
+static_assert(CUGUEST_FROM_STREAM == static_cast<int>(Acquired::Source::kStream));
+static_assert(CUGUEST_FROM_POINTER == static_cast<int>(Acquired::Source::kPointer));
+static_assert(CUGUEST_FROM_CURRENT == static_cast<int>(Acquired::Source::kCurrent));
+static_assert(CUGUEST_FROM_PRIMARY == static_cast<int>(Acquired::Source::kPrimary));
+static_assert(CUGUEST_FROM_CREATED == static_cast<int>(Acquired::Source::kCreated));
 
 bool IsWhatIfInactive(int if_inactive) noexcept {
   return if_inactive == CUGUEST_REFUSE || if_inactive == CUGUEST_CREATE;
@@ -29,16 +29,17 @@ namespace c = cuguest::internal;
 
 int cuguest_acquire_on(cuguest_acquired* acquired, int device, int if_inactive) {
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
-  return c::BeginObject<c::Acquired>(acquired, [=](c::Acquired* object) {
-    return c::AcquireOn(device, c::WhatIfInactive(if_inactive), object);
+  return c::BeginObject(acquired, [=] {
+    return cuguest::AcquireOn(cuguest::Device::Borrow(device), c::WhatIfInactive(if_inactive));
   });
 }
 
 int cuguest_acquire_from_pointer(cuguest_acquired* acquired, unsigned long long pointer,
                                  int if_inactive) {
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
-  return c::BeginObject<c::Acquired>(acquired, [=](c::Acquired* object) {
-    return c::AcquireFromPointer(pointer, c::WhatIfInactive(if_inactive), object);
+  return c::BeginObject(acquired, [=] {
+    return cuguest::AcquireFromPointer(static_cast<CUdeviceptr>(pointer),
+                                       c::WhatIfInactive(if_inactive));
   });
 }
 
@@ -48,25 +49,24 @@ int cuguest_acquire_from_stream(cuguest_acquired* acquired, CUstream stream, int
   if (device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream)) {
     return cuguest_acquire_on(acquired, device, if_inactive);
   }
-  return c::BeginObject<c::Acquired>(
-      acquired, [=](c::Acquired* object) { return c::AcquireFromStream(stream, object); });
+  return c::BeginObject(acquired, [=] { return cuguest::AcquireFromStream(stream); });
 }
 
 int cuguest_acquired_ref(const cuguest_acquired* acquired, cuguest_ref* ref) {
-  return c::NameObject<c::Acquired>(acquired, ref);
+  return c::NameObject<cuguest::Acquired>(acquired, ref);
 }
 
 int cuguest_acquired_source(const cuguest_acquired* acquired) {
-  const c::StorageOf<const c::Acquired, const cuguest_acquired> storage(acquired);
-  return storage.HasBegun() == CUDA_SUCCESS ? static_cast<int>(storage->source) : -1;
+  const c::StorageOf<const cuguest::Acquired, const cuguest_acquired> storage(acquired);
+  return storage.HasBegun() == CUDA_SUCCESS ? static_cast<int>(storage->source()) : -1;
 }
 
 int cuguest_acquired_move(cuguest_acquired* to, cuguest_acquired* from) {
-  return c::MoveObject<c::Acquired>(to, from);
+  return c::MoveObject<cuguest::Acquired>(to, from);
 }
 
 int cuguest_acquired_release(cuguest_acquired* acquired) {
-  return c::ReleaseObject<c::Acquired>(acquired, &c::Release);
+  return c::ReleaseObject<cuguest::Acquired>(acquired);
 }
 
 void cuguest_acquired_cleanup(cuguest_acquired* acquired) {

@@ -16,7 +16,7 @@
 
 #include "cuguest/c.h"
 #include "cuguest/internal/incarnation.h"
-#include "lib/share/primary_call.h"
+#include "lib/share/ending.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -94,9 +94,10 @@ CUresult EndScope(Given* given, Leave leave) noexcept {
   return EndUnless<Object>(given, leave, [](CUresult) { return false; });
 }
 
-template <typename Object, typename Given, typename Release>
-CUresult ReleaseObject(Given* given, Release release) noexcept {
-  return EndUnless<Object>(given, release, &IsStillHeld);
+template <typename Object, typename Given>
+CUresult ReleaseObject(Given* given) noexcept {
+  return EndUnless<Object>(
+      given, [](Object* object) { return object->Release().code; }, &IsStillHeld);
 }
 
 // Whether `ref` is one. An empty one is, also of zeros alone.
@@ -115,28 +116,29 @@ inline Incarnation NamedBy(const cuguest_ref& ref) noexcept {
 // Writes `from` to `ref`, if that is one, and returns its result().
 CUresult WriteRef(const ContextRef& from, cuguest_ref* ref) noexcept;
 
-// Begins what `call`, which gives a CallOutcome, makes.
-template <typename Object, typename Given, typename Call>
-CUresult BeginObject(Given* given, Call call) noexcept {
+// Begins what `make` gives, if that is ok().
+template <typename Given, typename Make>
+CUresult BeginObject(Given* given, Make make) noexcept {
+  using Object = decltype(make());
   const StorageOf<Object, Given> storage(given);
-  CUresult code = storage.CanBegin();
-  Object object;
-  if (code == CUDA_SUCCESS) code = call(&object).code;
-  if (code == CUDA_SUCCESS) storage.Begin(object);
-  return code;
+  const CUresult code = storage.CanBegin();
+  if (code != CUDA_SUCCESS) return code;
+  Object object = make();
+  if (!object.ok()) return object.error().code;
+  storage.Begin(std::move(object));
+  return CUDA_SUCCESS;
 }
 
 // Moves what has begun in `from` to `to`.
 template <typename Object, typename Given>
 CUresult MoveObject(Given* to, Given* from) noexcept {
-  static_assert(std::is_trivially_copyable_v<Object>);
   if (to == nullptr || from == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const StorageOf<Object, Given> source(from);
   const StorageOf<Object, Given> target(to);
   CUresult code = source.HasBegun();
   if (code == CUDA_SUCCESS) code = target.CanBegin();
   if (code != CUDA_SUCCESS) return code;
-  target.Begin(*source);
+  target.Begin(std::move(*source));
   source.End();
   return code;
 }
@@ -145,7 +147,7 @@ template <typename Object, typename Given>
 CUresult NameObject(const Given* given, cuguest_ref* ref) noexcept {
   const StorageOf<const Object, const Given> storage(given);
   const CUresult code = storage.HasBegun();
-  return code == CUDA_SUCCESS ? WriteRef(storage->incarnation, ref) : code;
+  return code == CUDA_SUCCESS ? WriteRef(storage->context(), ref) : code;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

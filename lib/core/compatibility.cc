@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_release.h"
@@ -169,7 +169,7 @@ Versions QueryVersions(int toolkit, int runtime) {
   }
   versions.problem = Driver::GetInitialized().status();
   if (!versions.problem.ok()) return versions;
-  const absl::StatusOr<int> devices = Device::Count();
+  const absl::StatusOr<int> devices = CountDevices();
   versions.problem = devices.status();
   versions.devices = devices.value_or(0);
   return versions;

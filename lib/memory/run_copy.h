@@ -70,12 +70,12 @@ absl::Status RunCopy(const Task& task, const StreamRef* stream) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }
   CUGUEST_RETURN_IF_ERROR(CheckLives(task));
-  AcquireResult acquired;
+  Acquired acquired;
   const ContextRef* place = stream != nullptr ? &stream->context() : &task.home().context;
   if (place->get() == nullptr) {
     acquired = AcquireOn(task.home().device);
-    if (!acquired.ok()) return acquired.status();
-    place = &acquired->context();
+    CUGUEST_RETURN_IF_ERROR(acquired);
+    place = &acquired.context();
   }
   const ContextGuard guard(*place);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/device_view.h"
+#include "cuguest/devices.h"
 #include "cuguest/internal/incarnation.h"
 #include "cuguest/internal/stream_kind.h"
 #include "cuguest/memory.h"
@@ -134,7 +135,7 @@ absl::Status HandlePool::Prepare(const ContextRef& context, const void* kind, st
 
 absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) {
   return GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
-    CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::OfCurrentContext());
+    CUGUEST_ASSIGN_OR_RETURN(const Device device, CurrentDevice());
     return HandlePool(type_, library_, device);
   });
 }

@@ -2,59 +2,101 @@
 
 #include "cuguest/primary_context.h"
 
-#include "absl/strings/str_cat.h"
-#include "cuguest/status.h"
-#include "lib/share/primary_call.h"
-#include "lib/status/call_status.h"
-#include "lib/status/object_text.h"
-#include "lib/status/status_macros.h"
+#include "lib/core/failure.h"
+#include "lib/share/ending.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
+namespace {
 
-absl::StatusOr<PrimaryContext> PrimaryContext::Retain(Device device) {
-  ContextRef incarnation;
-  CUGUEST_RETURN_IF_ERROR(
-      internal::CallStatus(internal::RetainPrimary(device.get(), &incarnation)));
-  return PrimaryContext(device, incarnation);
+using internal::AskOf;
+using Reason = Error::Reason;
+
+Error OfPrimary(const Error& error, Device device) {
+  return error.ok() ? error : internal::OfDevice(error, Error::Subject::kPrimary, device.get());
 }
 
-absl::StatusOr<PrimaryContext> PrimaryContext::RetainIfActive(Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const State state, Query(device));
-  if (state.active) return Retain(device);
-  return absl::FailedPreconditionError(
-      absl::StrCat("retain ", internal::PrimaryText(device.get()),
-                   " if it is active: nobody holds it, and it was not created"));
+// Retains, and says which incarnation it was.
+Error RetainOn(Device device, ContextRef* incarnation) {
+  const DriverTable* driver = nullptr;
+  const Error found = internal::GetInitializedDriver(&driver);
+  if (!found.ok()) return found;
+  CUcontext context = nullptr;
+  const CUresult code =
+      AskOf(device.get(), [&] { return driver->DevicePrimaryCtxRetain(&context, device.get()); });
+  if (code != CUDA_SUCCESS) return OfPrimary(internal::Failure(code, "retain"), device);
+  internal::LearnPrimary(device.get(), context);
+  *incarnation = ContextRef::Borrow(context);
+  if (incarnation->ok()) return {};
+  // Reset by somebody between the two calls: nothing that could be named was gained.
+  static_cast<void>(driver->DevicePrimaryCtxRelease(device.get()));
+  return OfPrimary(internal::Failure(incarnation->result(), "identify"), device);
 }
 
-absl::StatusOr<PrimaryContext::State> PrimaryContext::Query(Device device) {
-  internal::PrimaryState state;
-  CUGUEST_RETURN_IF_ERROR(internal::CallStatus(internal::QueryPrimary(device.get(), &state)));
-  return State{state.active, state.flags};
+}  // namespace
+
+PrimaryContext PrimaryContext::Retain(Device device) noexcept {
+  PrimaryContext primary;
+  primary.device_ = device;
+  primary.error_ = RetainOn(device, &primary.incarnation_);
+  return primary;
+}
+
+PrimaryContext PrimaryContext::RetainIfActive(Device device) noexcept {
+  const State state = Query(device);
+  if (state.ok() && state.active) return Retain(device);
+  PrimaryContext none;
+  none.device_ = device;
+  none.error_ = state.error();
+  if (state.ok()) {
+    none.error_ = OfPrimary(internal::Failure(Reason::kNobodyHolds, CUDA_ERROR_INVALID_CONTEXT,
+                                              "retain if it is active"),
+                            device);
+  }
+  return none;
+}
+
+PrimaryContext::State PrimaryContext::Query(Device device) noexcept {
+  State state;
+  const DriverTable* driver = nullptr;
+  state.failure = internal::GetInitializedDriver(&driver);
+  if (!state.ok()) return state;
+  unsigned flags = 0;
+  int active = 0;
+  const CUresult code = AskOf(device.get(), [&] {
+    return driver->DevicePrimaryCtxGetState(device.get(), &flags, &active);
+  });
+  state.failure = OfPrimary(internal::Failure(code, "query"), device);
+  if (!state.ok()) return state;
+  state.active = active != 0;
+  state.flags = flags;
+  return state;
 }
 
 PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
   if (this == &other) return *this;
-  static_cast<void>(End());
+  if (ok()) static_cast<void>(Release());
   device_ = other.device_;
-  incarnation_ = std::exchange(other.incarnation_, ContextRef());
+  incarnation_ = other.incarnation_;
+  error_ = other.error_;
+  other.incarnation_ = ContextRef();
   return *this;
 }
 
+Error PrimaryContext::error() const noexcept {
+  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  return internal::Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold a primary context");
+}
+
 bool PrimaryContext::WasReset() const noexcept {
-  return get() != nullptr && incarnation_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return ok() && incarnation_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-absl::Status PrimaryContext::Release() {
-  CUGUEST_RETURN_IF_CUDA_ERROR(End(), "release", internal::PrimaryText(device_.get()));
-  return absl::OkStatus();
-}
-
-// Without a text, for the destructor: it must not need memory.
-CUresult PrimaryContext::End() noexcept {
-  if (get() == nullptr) return CUDA_SUCCESS;
+Error PrimaryContext::Release() noexcept {
+  if (!ok()) return {};
   const CUresult code = internal::ReleasePrimary(device_.get());
   if (!internal::IsStillHeld(code)) incarnation_ = ContextRef();
-  return code;
+  return OfPrimary(internal::Failure(code, "release"), device_);
 }
 
 CUGUEST_END_NAMESPACE

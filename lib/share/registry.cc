@@ -8,7 +8,7 @@
 #include <mutex>
 #include <new>
 
-#include "lib/share/primary_call.h"
+#include "lib/share/ending.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

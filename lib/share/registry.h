@@ -37,7 +37,7 @@
 // and the oldest minimal reader that this copy understands. A copy takes the first registry
 // whose minimal reader is neither older than that nor newer than its own layout. In a registry
 // of an older layout it works as that layout says. Copies that take different registries count
-// apart, and SharedContext::CheckSharing() of each reports it.
+// apart, and CheckSharing() of each reports it.
 //
 // The same in every layout from 2 on: the note; magic, size and mutex of the registry, and the
 // layout numbers behind them, which are 0 in layout 2.
@@ -220,7 +220,7 @@ class Registry {
   // Whether some slot is, or was last, for a context at this handle.
   bool Knows(CUcontext handle) noexcept;
 
-  // Whether `context` was created by CreateShared(), of whatever copy, and has holders.
+  // Whether `context` was made by SharedContext::Create(), of whatever copy, and has holders.
   bool IsMade(const ContextRef& context) noexcept;
 
   // Whether this is a registry, as a note promised.
@@ -243,14 +243,6 @@ class Registry {
   LayoutNumbers numbers_ = kLayoutOfThisCopy;
   Chunk first_;
 };
-
-// What the last holder does (in attach_call.cc), beside ReleasePrimary() of primary_call.h.
-//
-// Destroys the incarnation `id` of the context, from whatever thread and whatever is current
-// there: the thread's stack keeps its entries, also those that are this very context,
-// dead from then on. CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing done, if it was destroyed or
-// reset before; success if the process is ending.
-CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept;
 
 // A copy of cuguest in this process, as its note and its registry tell of it.
 struct EmbeddedCopy {

@@ -2,213 +2,274 @@
 
 #include "cuguest/shared_context.h"
 
-#include <limits.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstdio>
-#include <string>
-#include <utility>
-#include <vector>
+#include <cerrno>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "cuguest/driver.h"
-#include "cuguest/status.h"
-#include "lib/core/driver_release.h"
-#include "lib/share/attach_call.h"
+#include "cuguest/primary_context.h"
+#include "lib/core/failure.h"
 #include "lib/share/registry.h"
-#include "lib/status/call_status.h"
-#include "lib/status/error_status.h"
-#include "lib/status/object_text.h"
-#include "lib/status/status_macros.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-using internal::Attachment;
-using internal::CallOutcome;
-using internal::ContextText;
-using internal::EmbeddedCopy;
 using internal::Ending;
+using internal::Failure;
+using internal::GetInitializedDriver;
+using internal::OfContext;
 using internal::Reference;
 using internal::Registry;
-using Why = CallOutcome::Why;
+using Reason = Error::Reason;
 
-absl::Status NoMemory(CUcontext context) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("attach ", ContextText(context), ": no memory to count it"));
+constexpr char kAttach[] = "attach";
+constexpr char kCreate[] = "create a shared context";
+
+// Whether a context can be at this address, as far as that is seen without reading it.
+bool CanBeContext(CUcontext context) {
+  const auto address = reinterpret_cast<std::uintptr_t>(context);
+  const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t page = address & ~(page_size - 1);
+  if (address % alignof(void*) != 0 || page == 0) return false;
+  unsigned char resident = 0;
+  // ENOMEM: the page is not mapped, or no page can be there. Any other error, such as a system
+  // call filter's EPERM, says nothing of the address.
+  return mincore(reinterpret_cast<void*>(page), 1, &resident) == 0 || errno != ENOMEM;
 }
 
-absl::Status AttachStatus(const CallOutcome& outcome, CUcontext context) {
-  switch (outcome.why) {
-    case Why::kNull:
-      return absl::InvalidArgumentError("attach a context: it is null");
-    case Why::kNoContext:
-      return absl::InvalidArgumentError(
-          absl::StrCat("attach ", ContextText(context), ": there is no context at this address"));
-    case Why::kNoMemory:
-      return NoMemory(context);
-    case Why::kClosing:
-      return absl::FailedPreconditionError(
-          absl::StrCat("attach ", ContextText(context),
-                       ": its last holder is destroying it. Keep a SharedContext of your own for "
-                       "as long as the context is needed"));
-    default:
-      return internal::CallStatus(outcome, ContextText(context));
+Error CountDevices(int* count) {
+  const DriverTable* driver = nullptr;
+  const Error found = GetInitializedDriver(&driver);
+  if (found.reason == Reason::kNotInitialized && found.code == CUDA_ERROR_NO_DEVICE) return {};
+  if (!found.ok()) return found;
+  return Failure(driver->DeviceGetCount(count), "count the devices");
+}
+
+// A reference to the primary context that `context` is; an empty one if it is none. Asks each
+// device for its primary context, because entering `context` to ask for its device would race
+// with its destruction.
+PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
+  int count = 0;
+  *failure = CountDevices(&count);
+  for (CUdevice device = 0; device < count; ++device) {
+    if (!internal::CanBePrimary(context.get(), device)) continue;
+    PrimaryContext primary = PrimaryContext::RetainIfActive(Device::Borrow(device));
+    if (primary.ok() && primary.context() == context) {
+      *failure = {};
+      return primary;
+    }
+    const Error error = primary.error();
+    if (failure->ok() && !primary.ok() && error.reason != Reason::kNobodyHolds) *failure = error;
   }
+  return PrimaryContext();
 }
 
-std::string CreationText(Device device, const SharedContext::Options& options) {
-  std::string text = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(options.flags));
-  if (options.execution_affinity.has_value()) {
-    absl::StrAppend(&text, ", with an execution affinity of ",
-                    static_cast<unsigned>(*options.execution_affinity), " SMs");
+// `context` has not been attached by anybody, as far as is known.
+Error AttachFirst(const ContextRef& context, Reference* reference) {
+  Error failure;
+  PrimaryContext primary = RetainIfPrimary(context, &failure);
+  if (!failure.ok()) return failure;
+  const Registry::Outcome outcome = Registry::OfProcess().JoinOrOpen(
+      context, primary.ok() ? Ending::kReleasePrimary : Ending::kNothing, primary.device().get(),
+      reference);
+  if (outcome == Registry::Outcome::kOpened) static_cast<void>(primary.Leak());  // the slot's now
+  if (outcome == Registry::Outcome::kNoMemory) {
+    return OfContext(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kAttach), context.get());
   }
-  if (options.cig.has_value()) {
-    absl::StrAppend(&text, ", for CUDA in Graphics with data of type ",
-                    static_cast<unsigned>(options.cig->sharedDataType));
+  if (outcome == Registry::Outcome::kClosing) {
+    return OfContext(Failure(Reason::kClosing, CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach),
+                     context.get());
   }
-  return text;
+  // Meanwhile its last holder may have destroyed it and freed its slot.
+  const CUresult alive = context.Check();
+  if (alive == CUDA_SUCCESS) return {};
+  static_cast<void>(Registry::Leave(*reference));
+  return OfContext(Failure(alive, kAttach), context.get());
 }
 
-const char* CreationAdvice(CUresult code) {
-  switch (code) {
-    case CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY:
-      return ", which only a client of an MPS server can have, on compute capability 7.0 or newer, "
-             "and of no more SMs than the device has: start nvidia-cuda-mps-control, ask for fewer "
-             "SMs, or use a GreenContext";
-    case CUDA_ERROR_NOT_SUPPORTED:
-      return ": ask cuDeviceGetAttribute for CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or "
-             "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED first";
-    default:
-      return "";
+Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* reference) {
+  const DriverTable* driver = nullptr;
+  const Error found = internal::GetDriver(&driver);
+  if (!found.ok()) return found;
+  if (context == nullptr) return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, kAttach);
+  Registry& registry = Registry::OfProcess();
+  if (!registry.Knows(context) && !CanBeContext(context)) {
+    return OfContext(Failure(Reason::kNoContext, CUDA_ERROR_INVALID_VALUE, kAttach), context);
   }
+  // With a reference, so that no holder destroys it while it is asked which one it is.
+  *reference = registry.JoinLatest(context);
+  *incarnation = ContextRef::Borrow(context);
+  const bool has_joined = reference->slot != nullptr;
+  if (has_joined && incarnation->ok() && reference->slot->IsFor(*incarnation)) return {};
+  if (has_joined) static_cast<void>(Registry::Leave(*reference));
+  if (!incarnation->ok()) return OfContext(Failure(incarnation->result(), kAttach), context);
+  return AttachFirst(*incarnation, reference);
 }
 
-absl::Status CheckOptions(Device device, const SharedContext::Options& options) {
-  const char* wrong = nullptr;
-  if (options.execution_affinity == SmCount{0}) wrong = "a context needs at least one SM";
-  if (options.cig.has_value() && options.cig->sharedData == nullptr) wrong = "the data is null";
-  if (options.execution_affinity.has_value() && options.cig.has_value()) {
-    wrong = "a context can have one of the two, not both";
+Error AttachIncarnation(const ContextRef& context, Reference* reference) {
+  *reference = Registry::OfProcess().Join(context);
+  const CUresult alive = context.Check();
+  if (alive == CUDA_SUCCESS) {
+    return reference->slot != nullptr ? Error() : AttachFirst(context, reference);
   }
-  if (wrong == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("create a shared context, ", CreationText(device, options), ": ", wrong));
+  if (reference->slot != nullptr) static_cast<void>(Registry::Leave(*reference));
+  return OfContext(Failure(alive, kAttach), context.get());
 }
 
-// The driver lacks the signature of cuCtxCreate that `options` need.
-absl::Status TooOldStatus(const CallOutcome& outcome, Device device,
-                          const SharedContext::Options& options) {
-  const int version = options.cig.has_value() ? internal::kCigVersion : internal::kAffinityVersion;
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  // For its payloads.
-  const absl::Status status = driver->Find<CUresult(CUDAAPI*)()>("cuCtxCreate", version).status();
-  return internal::Reworded(
-      status, absl::StatusCode::kUnimplemented,
-      absl::StrCat(outcome.doing, ", ", CreationText(device, options), ": this driver (",
-                   internal::VersionText(driver->version), ") has no cuCtxCreate of ",
-                   internal::VersionText(version), "; driver ", internal::FloorOf(version).driver,
-                   " or newer is needed"));
+// The table has the first signature of cuCtxCreate alone; later ones are looked up.
+template <typename Function>
+Function FindCreate(const DriverTable& driver, int version) {
+  return reinterpret_cast<Function>(driver.lookup("cuCtxCreate", version, driver.lookup_user));
 }
 
-// A copy and the path of its object, which the copy itself may not keep.
-struct NamedCopy {
-  const char* name() const noexcept { return path[0] == '\0' ? "the main program" : path; }
+// A new context, which is current then. `has_entry` becomes false where the driver lacks the
+// signature.
+CUresult CreateContext(const DriverTable& driver, CUdevice device,
+                       const SharedContext::Options& options, CUcontext* context, bool* has_entry) {
+  using WithAffinity =
+      CUresult(CUDAAPI*)(CUcontext*, CUexecAffinityParam*, int, unsigned, CUdevice);
+  using WithParameters = CUresult(CUDAAPI*)(CUcontext*, CUctxCreateParams*, unsigned, CUdevice);
+  if (options.cig != nullptr) {
+    const auto create = FindCreate<WithParameters>(driver, internal::kCigVersion);
+    CUctxCigParam cig = *options.cig;
+    CUctxCreateParams all = {nullptr, 0, &cig};
+    if (create != nullptr) return create(context, &all, options.flags, device);
+  } else if (options.execution_affinity.has_value()) {
+    const auto create = FindCreate<WithAffinity>(driver, internal::kAffinityVersion);
+    CUexecAffinityParam affinity = {};
+    affinity.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT;
+    affinity.param.smCount.val = static_cast<unsigned>(*options.execution_affinity);
+    if (create != nullptr) return create(context, &affinity, 1, options.flags, device);
+  } else {
+    return driver.CtxCreate(context, options.flags, device);
+  }
+  *has_entry = false;
+  return internal::kCallRequiresNewerDriver;
+}
 
-  EmbeddedCopy copy;
-  char path[PATH_MAX] = "";
-};
+Error OfCreation(Error error, Device device, const SharedContext::Options& options) {
+  error = internal::OfDevice(error, Error::Subject::kCreation, device.get());
+  error.handle = options.flags;
+  error.bytes = static_cast<unsigned>(options.execution_affinity.value_or(SmCount{0}));
+  if (options.cig != nullptr) {
+    error.cig_type = static_cast<unsigned short>(options.cig->sharedDataType + 1);
+  }
+  return error;
+}
 
-// Every copy, in load order. No memory is asked for during a walk, so one is made again if there
-// are more of them than there was room for.
-std::vector<NamedCopy> FindCopies() {
-  struct Found {
-    std::vector<NamedCopy> copies;
-    std::size_t count;
-  } found{std::vector<NamedCopy>(1), 0};
-  const auto add = [](const EmbeddedCopy& copy, void* data) {
-    auto& [copies, count] = *static_cast<Found*>(data);
-    const std::size_t place = count++;
-    if (place >= copies.size()) return false;
-    copies[place].copy = copy;
-    std::snprintf(copies[place].path, sizeof(copies[place].path), "%s", copy.path);
-    return false;
+Error CheckOptions(const SharedContext::Options& options) {
+  const auto refused = [](Reason reason) {
+    return Failure(reason, CUDA_ERROR_INVALID_VALUE, kCreate);
   };
-  internal::ForEachCopy(add, &found);
-  while (found.count > found.copies.size()) {
-    found.copies.resize(found.count);
-    found.count = 0;
-    internal::ForEachCopy(add, &found);
-  }
-  found.copies.resize(found.count);
-  return std::move(found.copies);
+  const bool has_affinity = options.execution_affinity.has_value();
+  if (has_affinity && options.cig != nullptr) return refused(Reason::kBothOptions);
+  if (has_affinity && *options.execution_affinity == SmCount{0}) return refused(Reason::kNoSms);
+  if (options.cig != nullptr && options.cig->sharedData == nullptr) return refused(Reason::kNoData);
+  return {};
 }
 
-// The one whose registry `copy` uses; nullptr if there is none.
-const NamedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<NamedCopy>& copies) {
-  for (const NamedCopy& other : copies) {
-    if (copy.Understands(other.copy)) return &other;
+// A new context, which is on no stack and has one reference.
+Error MakeShared(Device device, const SharedContext::Options& options, ContextRef* incarnation,
+                 Reference* reference) {
+  const DriverTable* driver = nullptr;
+  Error error = CheckOptions(options);
+  if (error.ok()) error = GetInitializedDriver(&driver);
+  if (!error.ok()) return error;
+  CUcontext context = nullptr;
+  bool has_entry = true;
+  CUresult code = internal::AskOf(device.get(), [&] {
+    return CreateContext(*driver, device.get(), options, &context, &has_entry);
+  });
+  if (!has_entry) return Failure(Reason::kTooOld, code, kCreate);
+  if (code != CUDA_SUCCESS) return Failure(code, kCreate);
+  // While it is current, destroying it takes it off the stack as well.
+  const auto destroy_after = [&](const Error& failure) {
+    static_cast<void>(driver->CtxDestroy(context));
+    return failure;
+  };
+  CUcontext popped = nullptr;
+  code = driver->CtxPopCurrent(&popped);
+  if (code != CUDA_SUCCESS) {
+    return destroy_after(Failure(code, "take a new shared context off the stack"));
   }
-  return nullptr;
+  *incarnation = ContextRef::Borrow(context);
+  if (!incarnation->ok()) {
+    return destroy_after(Failure(incarnation->result(), "identify a new shared context"));
+  }
+  const Registry::Outcome outcome =
+      Registry::OfProcess().JoinOrOpen(*incarnation, Ending::kDestroy, device.get(), reference);
+  if (outcome == Registry::Outcome::kOpened) return {};
+  return destroy_after(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kCreate));
 }
 
 }  // namespace
 
-absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flags) {
-  SharedContext::Options options;
+SharedContext SharedContext::Create(Device device, unsigned flags) noexcept {
+  Options options;
   options.flags = flags;
   return Create(device, options);
 }
 
-absl::StatusOr<SharedContext> SharedContext::Create(Device device,
-                                                    const SharedContext::Options& options) {
-  CUGUEST_RETURN_IF_ERROR(CheckOptions(device, options));
-  Attachment made;
-  const CallOutcome outcome = internal::CreateShared(
-      device.get(),
-      {options.flags, static_cast<unsigned>(options.execution_affinity.value_or(SmCount{0})),
-       options.cig.has_value() ? &*options.cig : nullptr},
-      &made);
-  if (outcome.ok()) return SharedContext(made.incarnation, made.reference);
-  if (outcome.why == Why::kNoMemory) return NoMemory(outcome.context);
-  if (outcome.why == Why::kNoEntry) return TooOldStatus(outcome, device, options);
-  return internal::CallStatus(
-      outcome, absl::StrCat(CreationText(device, options), CreationAdvice(outcome.code)));
+SharedContext SharedContext::Create(Device device, const Options& options) noexcept {
+  ContextRef incarnation;
+  Reference reference;
+  const Error error = MakeShared(device, options, &incarnation, &reference);
+  const bool is_of_driver =
+      error.reason == Reason::kNoDriver || error.reason == Reason::kNotInitialized;
+  return SharedContext(is_of_driver ? error : OfCreation(error, device, options), incarnation,
+                       reference);
 }
 
-absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
-  Attachment attached;
-  const CallOutcome outcome = internal::Attach(context, &attached);
-  if (!outcome.ok()) return AttachStatus(outcome, context);
-  return SharedContext(attached.incarnation, attached.reference);
+SharedContext SharedContext::Attach(CUcontext context) noexcept {
+  ContextRef incarnation;
+  Reference reference;
+  const Error error = AttachHandle(context, &incarnation, &reference);
+  return SharedContext(error, incarnation, reference);
 }
 
-absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
-  Attachment attached;
-  const CallOutcome outcome = internal::Attach(context, &attached);
-  if (!outcome.ok()) return AttachStatus(outcome, context.get());
-  return SharedContext(attached.incarnation, attached.reference);
+SharedContext SharedContext::Attach(const ContextRef& context) noexcept {
+  Reference reference;
+  const Error error = AttachIncarnation(context, &reference);
+  return SharedContext(error, context, reference);
 }
 
-SharedContext::SharedContext(const ContextRef& incarnation, const Reference& reference) noexcept
-    : incarnation_(incarnation), slot_(reference.slot), stripe_(reference.stripe) {}
+SharedContext::SharedContext(const Error& error, const ContextRef& incarnation,
+                             const Reference& reference) noexcept
+    : error_(error) {
+  if (!error.ok()) return;
+  incarnation_ = incarnation;
+  slot_ = reference.slot;
+  stripe_ = reference.stripe;
+}
 
 SharedContext::SharedContext(const SharedContext& other) noexcept
-    : SharedContext(other.incarnation_,
+    : SharedContext(other.error_, other.incarnation_,
                     other.slot_ != nullptr ? Registry::Copy(other.slot_) : Reference()) {}
 
+SharedContext::SharedContext(SharedContext&& other) noexcept
+    : incarnation_(other.incarnation_),
+      slot_(other.slot_),
+      stripe_(other.stripe_),
+      error_(other.error_) {
+  static_cast<void>(other.Leak());
+}
+
 SharedContext& SharedContext::operator=(SharedContext other) noexcept {
-  std::swap(incarnation_, other.incarnation_);
-  std::swap(slot_, other.slot_);
-  std::swap(stripe_, other.stripe_);
+  static_cast<void>(Leave());
+  incarnation_ = other.incarnation_;
+  slot_ = other.slot_;
+  stripe_ = other.stripe_;
+  error_ = other.error_;
+  static_cast<void>(other.Leak());
   return *this;
 }
 
 SharedContext::~SharedContext() { static_cast<void>(Leave()); }
 
 CUresult SharedContext::Leave() noexcept {
-  incarnation_ = ContextRef();
-  const Reference reference{std::exchange(slot_, nullptr), stripe_};
+  const Reference reference{slot_, stripe_};
+  static_cast<void>(Leak());
   return reference.slot != nullptr ? Registry::Leave(reference) : CUDA_SUCCESS;
 }
 
@@ -223,50 +284,23 @@ std::uint64_t SharedContext::use_count() const noexcept {
   return slot_ != nullptr ? Registry::Count(*slot_) : 0;
 }
 
-absl::Status SharedContext::Release() {
-  if (slot_ == nullptr) {
-    return absl::FailedPreconditionError("detach a shared context: it is attached to nothing");
-  }
-  const CUcontext context = get();
-  Attachment left{std::exchange(incarnation_, ContextRef()),
-                  {std::exchange(slot_, nullptr), stripe_}};
-  const CallOutcome outcome = internal::Detach(&left);
-  if (outcome.ok()) return absl::OkStatus();
-  if (outcome.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
-    return ToStatus(
-        CUDA_ERROR_CONTEXT_IS_DESTROYED, "detach",
-        absl::StrCat(ContextText(context), ", which was destroyed or reset while it was attached"));
-  }
-  return internal::CallStatus(outcome, ContextText(context));
+Error SharedContext::error() const noexcept {
+  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold a shared context");
 }
 
-absl::Status SharedContext::CheckSharing() {
-  const Registry* ours = &Registry::OfProcess();
-  const std::vector<NamedCopy> copies = FindCopies();
-  const EmbeddedCopy this_copy = internal::ThisCopy();
-  const NamedCopy* home = FindHomeOf(this_copy, copies);
-  std::vector<std::string> apart;
-  for (const NamedCopy& named : copies) {
-    const EmbeddedCopy& copy = named.copy;
-    const char* const object = named.name();
-    const NamedCopy* used = FindHomeOf(copy, copies);
-    if (copy.registry == nullptr) {
-      apart.push_back(absl::StrCat(object, " has a registry that cannot be read, of layout ",
-                                   copy.minimal_reader));
-    } else if (used != home) {
-      apart.push_back(absl::StrCat(object, ", of registry layout ", copy.numbers.layout,
-                                   ", counts in the registry of ",
-                                   used != nullptr ? used->name() : "none"));
-    } else if (&named == home && copy.registry != ours) {
-      apart.push_back(absl::StrCat(object, " could not be kept from being unloaded"));
-    }
+Error SharedContext::Release() noexcept {
+  constexpr char kDoing[] = "detach the last reference to";
+  if (slot_ == nullptr) {
+    return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "detach a shared context");
   }
-  if (apart.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "share one count of attached contexts: ", absl::StrJoin(apart, "; "),
-      "; this copy, of registry layout ", this_copy.numbers.layout, ", counts in the registry of ",
-      home != nullptr ? home->name() : "the main program",
-      ". Build all with the same minor version of cuguest"));
+  const CUcontext context = get();
+  const CUresult alive = incarnation_.Check();
+  const CUresult code = Leave();
+  if (alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return OfContext(Failure(Reason::kDestroyed, alive, "detach"), context);
+  }
+  return OfContext(Failure(code, kDoing), context);
 }
 
 CUGUEST_END_NAMESPACE

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
@@ -48,7 +49,7 @@ absl::StatusOr<SmCount> SmCountOf(const ContextRef& context) {
         internal::ContextText(context.get()));
     return SmCount{resource.sm.smCount};
   }
-  CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::OfCurrentContext());
+  CUGUEST_ASSIGN_OR_RETURN(const Device device, CurrentDevice());
   return SmCountOf(device);
 }
 

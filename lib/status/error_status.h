@@ -23,6 +23,9 @@ std::string StatusText(std::string_view doing, std::string_view object, std::str
 absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view said);
 
+// The same of a text that is complete.
+absl::Status TextStatus(CUresult code, std::string_view text);
+
 // The same for a code of the runtime, as a plain number.
 absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
                                 std::string_view said);

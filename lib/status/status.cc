@@ -44,7 +44,11 @@ std::string StatusText(std::string_view doing, std::string_view object, std::str
 
 absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view said) {
-  absl::Status status(CanonicalOf(code), StatusText(doing, object, said));
+  return TextStatus(code, StatusText(doing, object, said));
+}
+
+absl::Status TextStatus(CUresult code, std::string_view text) {
+  absl::Status status(CanonicalOf(code), std::string(text));
   SetNumber(kPayload, static_cast<int>(code), &status);
   return status;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
@@ -127,8 +128,8 @@ absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& str
 
 absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStream zero) {
   stream = internal::NamedBy(stream, zero);
-  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext context, AcquireFromStream(stream));
-  return StreamRef(stream, context.context());
+  CUGUEST_ASSIGN_OR_RETURN(const Acquired acquired, AcquireFromStream(stream));
+  return StreamRef(stream, acquired.context());
 }
 
 absl::StatusOr<Device> StreamRef::device() const {
@@ -136,7 +137,7 @@ absl::StatusOr<Device> StreamRef::device() const {
   if (context_.get() == nullptr) return StreamStatus(CUDA_ERROR_INVALID_HANDLE, kDoing, *this);
   const ContextGuard guard(context_);
   if (!guard.ok()) return StreamStatus(guard.result(), kDoing, *this);
-  return Device::OfCurrentContext();
+  return CurrentDevice();
 }
 
 CaptureState StreamRef::capture_state() const noexcept {

@@ -7,6 +7,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/status.h"
 #include "test/acquire/acquired.h"
 #include "test/memory/memories.h"
 
@@ -15,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(acquire_buffer)
 namespace {
 
 using cudasim::Sim;
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::AcquireFromBuffer;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -42,9 +43,9 @@ BOOST_AUTO_TEST_CASE(every_kind_from_its_first_byte_to_its_last) {
       ACQUIRES(AcquireFromBuffer(pointer + kBytes - 1, 1), owner.get(), Source::kPointer);
       ACQUIRES(AcquireFromBuffer(reinterpret_cast<const void*>(pointer + 16), kBytes - 16),
                owner.get(), Source::kPointer);
-      REFUSES(AcquireFromBuffer(pointer, kBytes + 1).status(), kInvalidArgument,
+      REFUSES(ToStatus(AcquireFromBuffer(pointer, kBytes + 1)), kInvalidArgument,
               "acquire a context: 4097 bytes at 0x", "only 4096 of them", "which is 4096 bytes at");
-      REFUSES(AcquireFromBuffer(pointer + 16, kBytes).status(), kInvalidArgument,
+      REFUSES(ToStatus(AcquireFromBuffer(pointer + 16, kBytes)), kInvalidArgument,
               "only 4080 of them", absl::StrCat("0x", absl::Hex(pointer + 16)),
               absl::StrCat("4096 bytes at 0x", absl::Hex(pointer)));
     }
@@ -58,16 +59,16 @@ BOOST_AUTO_TEST_CASE(memory_that_no_context_owns) {
   const std::pair<CUdeviceptr, size_t> pieces[] = {{all.pool, kBytes}, {all.virtual_memory, kUnit}};
   for (const auto& [pointer, bytes] : pieces) {
     const Undisturbed undisturbed;
-    REFUSES(AcquireFromBuffer(pointer, bytes).status(), kFailedPrecondition,
+    REFUSES(ToStatus(AcquireFromBuffer(pointer, bytes)), kFailedPrecondition,
             "memory of device 0 that no context owns", "not active");
     {
       const Result created = AcquireFromBuffer(pointer, bytes, IfInactive::kCreate);
       BOOST_TEST_REQUIRE(created.ok());
-      BOOST_TEST((created->source() == Source::kCreated));
+      BOOST_TEST((created.source() == Source::kCreated));
     }
     owner.Enter();
     ACQUIRES(AcquireFromBuffer(pointer, bytes), owner.get(), Source::kCurrent);
-    REFUSES(AcquireFromBuffer(pointer, bytes + 1, IfInactive::kCreate).status(), kInvalidArgument,
+    REFUSES(ToStatus(AcquireFromBuffer(pointer, bytes + 1, IfInactive::kCreate)), kInvalidArgument,
             absl::StrCat("only ", bytes, " of them"));
     SetStack({});
   }
@@ -78,14 +79,14 @@ BOOST_AUTO_TEST_CASE(no_range_at_all) {
   const CUdeviceptr memory = owner.Allocate();
   const Undisturbed undisturbed;
   Sim::ResetCalls();
-  REFUSES(AcquireFromBuffer(memory, 0).status(), kInvalidArgument, "0 bytes at 0x", "nothing");
-  REFUSES(AcquireFromBuffer(memory, kMost).status(), kInvalidArgument,
+  REFUSES(ToStatus(AcquireFromBuffer(memory, 0)), kInvalidArgument, "0 bytes at 0x", "nothing");
+  REFUSES(ToStatus(AcquireFromBuffer(memory, kMost)), kInvalidArgument,
           "18446744073709551615 bytes at 0x", "more than there are addresses");
   BOOST_TEST(Sim::TotalCalls() == 0u);
-  REFUSES(AcquireFromBuffer(memory, kMost - memory).status(), kInvalidArgument, "only 4096");
+  REFUSES(ToStatus(AcquireFromBuffer(memory, kMost - memory)), kInvalidArgument, "only 4096");
   static int plain = 0;
-  REFUSES(AcquireFromBuffer(&plain, 4).status(), kInvalidArgument, "not memory that CUDA knows");
-  REFUSES(AcquireFromBuffer(nullptr, 4).status(), kInvalidArgument, "pointer 0x0");
+  REFUSES(ToStatus(AcquireFromBuffer(&plain, 4)), kInvalidArgument, "not memory that CUDA knows");
+  REFUSES(ToStatus(AcquireFromBuffer(nullptr, 4)), kInvalidArgument, "pointer 0x0");
 }
 
 BOOST_AUTO_TEST_CASE(mappings_side_by_side_are_one_piece) {
@@ -97,10 +98,10 @@ BOOST_AUTO_TEST_CASE(mappings_side_by_side_are_one_piece) {
   range.Map(3, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   ACQUIRES(AcquireFromBuffer(range.At(0) + 1, 2 * kUnit - 1), owner.get(), Source::kCurrent);
   ACQUIRES(AcquireFromBuffer(range.At(1), kUnit), owner.get(), Source::kCurrent);
-  REFUSES(AcquireFromBuffer(range.At(0), 2 * kUnit + 1).status(), kInvalidArgument,
+  REFUSES(ToStatus(AcquireFromBuffer(range.At(0), 2 * kUnit + 1)), kInvalidArgument,
           "only 4194304 of them", "which is 4194304 bytes at");
-  REFUSES(AcquireFromBuffer(range.At(2), 1).status(), kInvalidArgument, "not memory that CUDA");
-  REFUSES(AcquireFromBuffer(range.At(3), kUnit + 1).status(), kInvalidArgument, "only 2097152");
+  REFUSES(ToStatus(AcquireFromBuffer(range.At(2), 1)), kInvalidArgument, "not memory that CUDA");
+  REFUSES(ToStatus(AcquireFromBuffer(range.At(3), kUnit + 1)), kInvalidArgument, "only 2097152");
   SetStack({});
 }
 
@@ -111,8 +112,8 @@ BOOST_AUTO_TEST_CASE(mappings_of_two_devices_are_two_pieces, *NeedsDevices(2)) {
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
   ACQUIRES(AcquireFromBuffer(range.At(0), kUnit), owner.get(), Source::kCurrent);
-  REFUSES(AcquireFromBuffer(range.At(0), 2 * kUnit).status(), kInvalidArgument, "only 2097152");
-  REFUSES(AcquireFromBuffer(range.At(1), kUnit).status(), kFailedPrecondition,
+  REFUSES(ToStatus(AcquireFromBuffer(range.At(0), 2 * kUnit)), kInvalidArgument, "only 2097152");
+  REFUSES(ToStatus(AcquireFromBuffer(range.At(1), kUnit)), kFailedPrecondition,
           "memory of device 1 that no context owns");
   SetStack({});
 }
@@ -133,12 +134,12 @@ BOOST_AUTO_TEST_CASE(buffers_and_views_know_their_context) {
     ACQUIRES(AcquireFromBuffer(memory.view(), IfInactive::kCreate), owner.get(), Source::kPointer);
     ACQUIRES(AcquireFromBuffer(pinned), owner.get(), Source::kPointer);
     const Result acquired = AcquireFromBuffer(pinned);
-    BOOST_TEST((acquired->device().value() == Device::Borrow(0)));
+    BOOST_TEST(cuguest_test::DeviceOf(acquired) == 0);
   }
   SetStack({});
-  REFUSES(AcquireFromBuffer(DeviceBuffer<int>()).status(), kInvalidArgument, "buffer is empty");
-  REFUSES(AcquireFromBuffer(PinnedBuffer<int>()).status(), kInvalidArgument, "buffer is empty");
-  REFUSES(AcquireFromBuffer(DeviceView<int>()).status(), kInvalidArgument, "buffer is empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceBuffer<int>())), kInvalidArgument, "buffer is empty");
+  REFUSES(ToStatus(AcquireFromBuffer(PinnedBuffer<int>())), kInvalidArgument, "buffer is empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceView<int>())), kInvalidArgument, "buffer is empty");
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {
@@ -147,11 +148,11 @@ BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {
   auto pooled = DeviceBuffer<int>::AllocateAsync(stream, 16).value();
   {
     const Undisturbed undisturbed;
-    REFUSES(AcquireFromBuffer(pooled).status(), kFailedPrecondition, "device 0", "not active");
+    REFUSES(ToStatus(AcquireFromBuffer(pooled)), kFailedPrecondition, "device 0", "not active");
     const Result created = AcquireFromBuffer(pooled, IfInactive::kCreate);
     BOOST_TEST_REQUIRE(created.ok());
-    BOOST_TEST((created->source() == Source::kCreated));
-    ACQUIRES(AcquireFromBuffer(pooled.view()), created->get(), Source::kPrimary);
+    BOOST_TEST((created.source() == Source::kCreated));
+    ACQUIRES(AcquireFromBuffer(pooled.view()), created.get(), Source::kPrimary);
   }
   owner.Enter();
   ACQUIRES(AcquireFromBuffer(pooled), owner.get(), Source::kCurrent);
@@ -159,23 +160,23 @@ BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_whose_context_was_reset_or_destroyed) {
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   DeviceBuffer<int> reset = DeviceBuffer<int>::Allocate(primary.context(), 16).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0));
   if (HasDriver(12000)) {
-    REFUSES(AcquireFromBuffer(reset).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
+    REFUSES(ToStatus(AcquireFromBuffer(reset)), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
             "acquire a context, memory of context 0x");
   }
   static_cast<void>(reset.Leak());
-  SUCCEEDS(primary.Release());
+  SUCCEEDS(ToStatus(primary.Release()));
   DeviceBuffer<int> destroyed;
   {
     const Owner owner;
     destroyed = DeviceBuffer<int>::Allocate(owner.ref(), 16).value();
   }
   OwnContext::DestroyIdle();
-  REFUSES(AcquireFromBuffer(destroyed).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(ToStatus(AcquireFromBuffer(destroyed)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
 }
 
 // Below CUDA 11.3 the range of virtual memory is its reservation; below 10.2 there are no ranges.
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_driver_that_does_not_know_the_newer_attributes, *OnlySim(
   const Owner owner;
   const CUdeviceptr memory = owner.Allocate();
   Sim::FailCall("cuPointerGetAttributes", 1, CUDA_ERROR_INVALID_VALUE);
-  REFUSES(AcquireFromBuffer(memory, kBytes + 1).status(), kInvalidArgument, "only 4096");
+  REFUSES(ToStatus(AcquireFromBuffer(memory, kBytes + 1)), kInvalidArgument, "only 4096");
   Sim::FailCall("cuPointerGetAttributes", 1, CUDA_ERROR_INVALID_VALUE);
   ACQUIRES(AcquireFromBuffer(memory, kBytes), owner.get(), Source::kPointer);
   for (const unsigned nth : {1u, 2u}) {
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   BOOST_TEST(cost(range.At(0), kUnit) == 5u);
   BOOST_TEST(cost(range.At(0), 3 * kUnit) == 7u);
   SetStack({});
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   BOOST_TEST(cost(all.pool, kBytes) <= 9u);  // with one that releases it
   const auto buffer = DeviceBuffer<int>::Allocate(owner.ref(), 16).value();
   BeginCount();
@@ -221,7 +222,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
 BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const Owner owner;
   const Memories all(owner);
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const auto buffer = DeviceBuffer<int>::Allocate(owner.ref(), 16).value();
   FailEachCall({"cuPointerGetAttributes", "cuCtxGetId"},
                [&] { return AcquireFromBuffer(all.device, kBytes); });

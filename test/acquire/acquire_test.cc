@@ -27,7 +27,7 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::AcquireCurrent;
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::AcquireFromPointer;
 using cuguest::AcquireFromStream;
 using cuguest::AcquireOn;
@@ -36,6 +36,7 @@ using cuguest::Device;
 using cuguest::IfInactive;
 using cuguest::PrimaryContext;
 using cuguest_test::BeginCount;
+using cuguest_test::DeviceOf;
 using cuguest_test::GetStack;
 using cuguest_test::NeedsDevices;
 using cuguest_test::NeedsDriver;
@@ -49,14 +50,7 @@ using Stack = std::vector<CUcontext>;
 const Device kFirst = Device::Borrow(0);
 const Device kSecond = Device::Borrow(1);
 
-bool IsActive(Device device) { return PrimaryContext::Query(device).value().active; }
-
-// The device's ordinal; -99 if it has none.
-int DeviceOf(const Result& result) {
-  if (!result.ok()) return -99;
-  const absl::StatusOr<Device> device = result->device();
-  return device.ok() ? device->get() : -99;
-}
+bool IsActive(Device device) { return PrimaryContext::Query(device).active; }
 
 // A stream of its own in the current context.
 class OwnStream {
@@ -101,7 +95,7 @@ BOOST_AUTO_TEST_CASE(from_a_stream_whatever_is_current) {
 BOOST_AUTO_TEST_CASE(a_special_stream_means_the_current_context) {
   const OwnContext a;
   for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(stream).status(), kFailedPrecondition, "means the current one",
+    REFUSES(ToStatus(AcquireFromStream(stream)), kFailedPrecondition, "means the current one",
             "stream");
     SetStack({a.get()});
     ACQUIRES(AcquireFromStream(stream), a.get(), Source::kCurrent);
@@ -116,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_special_stream_where_the_current_context_is_gone) {
   SetStack({a.get(), a.get()});  // its memory stays
   BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
   for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(stream).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
+    REFUSES(ToStatus(AcquireFromStream(stream)), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
             "means the current one");
   }
   CUcontext popped = nullptr;
@@ -144,7 +138,7 @@ BOOST_AUTO_TEST_CASE(from_a_pointer_whatever_is_current) {
   BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuMemFree)(managed) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuMemFreeHost)(host) == CUDA_SUCCESS);
-  REFUSES(AcquireFromPointer(device).status(), kInvalidArgument, "not memory that CUDA knows");
+  REFUSES(ToStatus(AcquireFromPointer(device)), kInvalidArgument, "not memory that CUDA knows");
   BOOST_TEST(!IsActive(kFirst));
 }
 
@@ -153,17 +147,17 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_cuda_does_not_know) {
   static int plain = 0;
   for (const Stack& stack : {Stack{}, Stack{a.get()}}) {
     SetStack(stack);
-    REFUSES(AcquireFromPointer(&plain).status(), kInvalidArgument, "pointer 0x",
+    REFUSES(ToStatus(AcquireFromPointer(&plain)), kInvalidArgument, "pointer 0x",
             "not memory that CUDA knows");
-    REFUSES(AcquireFromPointer(nullptr).status(), kInvalidArgument, "pointer 0x0");
-    REFUSES(AcquireFromPointer(CUdeviceptr{8}).status(), kInvalidArgument, "pointer 0x8");
+    REFUSES(ToStatus(AcquireFromPointer(nullptr)), kInvalidArgument, "pointer 0x0");
+    REFUSES(ToStatus(AcquireFromPointer(CUdeviceptr{8})), kInvalidArgument, "pointer 0x8");
   }
   SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(the_current_context_if_it_is_on_the_device) {
   const OwnContext a;
-  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "device 0",
+  REFUSES(ToStatus(AcquireCurrent(kFirst)), kFailedPrecondition, "device 0",
           "no context is current");
   SetStack({a.get()});
   ACQUIRES(AcquireCurrent(kFirst), a.get(), Source::kCurrent);
@@ -177,10 +171,10 @@ BOOST_AUTO_TEST_CASE(a_dead_current_context_is_not_taken) {
   OwnContext a;
   SetStack({a.get(), a.get()});
   BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
-  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
-  REFUSES(AcquireOn(kFirst).status(), kFailedPrecondition, "not active");
+  REFUSES(ToStatus(AcquireCurrent(kFirst)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(ToStatus(AcquireOn(kFirst)), kFailedPrecondition, "not active");
   {
-    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst);
     ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
   }
   CUcontext popped = nullptr;
@@ -191,16 +185,16 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
   const OwnContext first(0);
   const OwnContext second(1);
   SetStack({first.get()});
-  REFUSES(AcquireCurrent(kSecond).status(), kFailedPrecondition, "device 1", "is on device 0");
-  REFUSES(AcquireOn(kSecond).status(), kFailedPrecondition, "on device 1", "is on device 0",
+  REFUSES(ToStatus(AcquireCurrent(kSecond)), kFailedPrecondition, "device 1", "is on device 0");
+  REFUSES(ToStatus(AcquireOn(kSecond)), kFailedPrecondition, "on device 1", "is on device 0",
           "not active");
-  REFUSES(AcquireCurrent(kSecond).status(), kFailedPrecondition,
+  REFUSES(ToStatus(AcquireCurrent(kSecond)), kFailedPrecondition,
           "is on device 0");  // which was seen there
   SetStack({first.get(), second.get()});
   ACQUIRES(AcquireOn(kSecond), second.get(), Source::kCurrent);
-  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "device 0", "is on device 1");
+  REFUSES(ToStatus(AcquireCurrent(kFirst)), kFailedPrecondition, "device 0", "is on device 1");
   {
-    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst);
     ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
   }
   BOOST_TEST(GetStack() == (Stack{first.get(), second.get()}));
@@ -210,17 +204,17 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
 }
 
 BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
-  REFUSES(AcquireOn(kFirst).status(), kFailedPrecondition, "no context is current", "not active",
+  REFUSES(ToStatus(AcquireOn(kFirst)), kFailedPrecondition, "no context is current", "not active",
           "kCreate");
   BOOST_TEST(!IsActive(kFirst));
   {
     const Result created = AcquireOn(kFirst, IfInactive::kCreate);
     BOOST_TEST_REQUIRE(created.ok());
-    BOOST_TEST((created->source() == Source::kCreated));
+    BOOST_TEST((created.source() == Source::kCreated));
     BOOST_TEST(IsActive(kFirst));
     const Result active = AcquireOn(kFirst, IfInactive::kCreate);
-    ACQUIRES(active, created->get(), Source::kPrimary);
-    const ContextGuard guard(active->context());
+    ACQUIRES(active, created.get(), Source::kPrimary);
+    const ContextGuard guard(active.context());
     BOOST_TEST(guard.ok());
   }
   BOOST_TEST(!IsActive(kFirst));
@@ -229,11 +223,11 @@ BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
 
 BOOST_AUTO_TEST_CASE(what_is_made_of_a_primary_keeps_it) {
   {
-    const AcquiredContext acquired(PrimaryContext::Retain(kFirst).value(), Source::kPrimary);
+    const Acquired acquired(PrimaryContext::Retain(kFirst), Source::kPrimary);
     BOOST_TEST(IsActive(kFirst));
     BOOST_TEST(acquired.context().IsAlive());
     BOOST_TEST((acquired.source() == Source::kPrimary));
-    BOOST_TEST(acquired.device().value().get() == 0);
+    BOOST_TEST(DeviceOf(acquired) == 0);
   }
   BOOST_TEST(!IsActive(kFirst));
 }
@@ -246,13 +240,13 @@ BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
     BOOST_TEST_REQUIRE(RAW(cuMemAllocAsync)(&pooled, 64, nullptr) == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuStreamSynchronize)(nullptr) == CUDA_SUCCESS);
     SetStack({});
-    REFUSES(AcquireFromPointer(pooled).status(), kFailedPrecondition, "memory of device 0",
+    REFUSES(ToStatus(AcquireFromPointer(pooled)), kFailedPrecondition, "memory of device 0",
             "kCreate");
     BOOST_TEST(!IsActive(kFirst));
     {
       const Result created = AcquireFromPointer(pooled, IfInactive::kCreate);
       BOOST_TEST_REQUIRE(created.ok());
-      BOOST_TEST((created->source() == Source::kCreated));
+      BOOST_TEST((created.source() == Source::kCreated));
       BOOST_TEST(DeviceOf(created) == 0);
       BOOST_TEST(IsActive(kFirst));
     }
@@ -267,13 +261,13 @@ BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
 
 BOOST_AUTO_TEST_CASE(a_special_stream_of_a_device) {
   for (CUstream special : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(special, kFirst).status(), kFailedPrecondition, "not active",
+    REFUSES(ToStatus(AcquireFromStream(special, kFirst)), kFailedPrecondition, "not active",
             "kCreate");
     BOOST_TEST(!IsActive(kFirst));
     const Result created = AcquireFromStream(special, kFirst, IfInactive::kCreate);
     BOOST_TEST_REQUIRE(created.ok());
-    BOOST_TEST((created->source() == Source::kCreated));
-    ACQUIRES(AcquireFromStream(special, kFirst), created->get(), Source::kPrimary);
+    BOOST_TEST((created.source() == Source::kCreated));
+    ACQUIRES(AcquireFromStream(special, kFirst), created.get(), Source::kPrimary);
   }
   BOOST_TEST(!IsActive(kFirst));
   const OwnContext a;
@@ -316,12 +310,13 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_has_no_device_to_ask) {
   BOOST_TEST_REQUIRE(acquired.ok());
   a.reset();
   OwnContext::DestroyIdle();
-  BOOST_TEST((acquired->device().status().code() == absl::StatusCode::kFailedPrecondition));
+  Device device = kFirst;
+  BOOST_TEST(acquired.GetDevice(&device) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 BOOST_AUTO_TEST_CASE(no_such_device) {
-  BOOST_TEST((AcquireOn(Device::Borrow(99)).status().code() != absl::StatusCode::kOk));
-  REFUSES(AcquireCurrent(Device::Borrow(99)).status(), kFailedPrecondition, "device 99");
+  BOOST_TEST((ToStatus(AcquireOn(Device::Borrow(99))).code() != absl::StatusCode::kOk));
+  REFUSES(ToStatus(AcquireCurrent(Device::Borrow(99))), kFailedPrecondition, "device 99");
 }
 
 // Whatever this thread remembers: stream 0 leaves it a context whose device was not asked for.
@@ -354,6 +349,11 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
     BOOST_TEST(acquire().ok());
     return Sim::TotalCalls();
   };
+  const auto calls_of_device = [](const Result& acquired) {
+    BeginCount();
+    BOOST_TEST(DeviceOf(acquired) == 0);
+    return Sim::TotalCalls();
+  };
   BOOST_TEST(calls([&] { return AcquireFromStream(stream.get()); }) == 2u);
   BOOST_TEST(calls([&] { return AcquireFromStream(nullptr); }) == 2u);
   BOOST_TEST(calls([&] { return AcquireFromPointer(device); }) == 2u);
@@ -364,14 +364,14 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   BOOST_TEST(calls([&] { return AcquireFromPointer(device); }) == 6u);
   BOOST_TEST(RAW(cuMemFreeAsync)(device, stream.get()) == CUDA_SUCCESS);
   const Result of_stream = AcquireFromStream(stream.get());
-  BOOST_TEST(calls([&] { return of_stream->device(); }) == 4u);
+  BOOST_TEST(calls_of_device(of_stream) == 4u);
   const Result current = AcquireCurrent(kFirst);
-  BOOST_TEST(calls([&] { return current->device(); }) == 0u);
+  BOOST_TEST(calls_of_device(current) == 0u);
   SetStack({});
-  BOOST_TEST(calls([&] { return of_stream->device(); }) == 6u);
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(calls_of_device(of_stream) == 6u);
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const Result on_device = AcquireOn(kFirst);
-  BOOST_TEST(calls([&] { return on_device->device(); }) == 0u);
+  BOOST_TEST(calls_of_device(on_device) == 0u);
   BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) == 5u);  // the last of them to release it
 }
 
@@ -405,23 +405,23 @@ BOOST_AUTO_TEST_CASE(a_context_that_was_seen_current_is_two_calls,
   Sim::ResetCalls();
   const Result elsewhere = AcquireCurrent(Device::Borrow(7));
   BOOST_TEST(Sim::TotalCalls() == 2u);
-  REFUSES(elsewhere.status(), kFailedPrecondition, "device 7", "is on device 0");
+  REFUSES(cuguest::ToStatus(elsewhere), kFailedPrecondition, "device 7", "is on device 0");
   SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_seen_context_that_was_reset_is_not_taken) {
-  PrimaryContext old = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext old = PrimaryContext::Retain(kFirst);
   SetStack({old.get()});
   const auto seen = AcquireOn(kFirst);
   ACQUIRES(seen, old.get(), Source::kCurrent);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(kFirst.get()) == CUDA_SUCCESS);
-  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
-  REFUSES(AcquireFromStream(nullptr).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
-  const PrimaryContext renewed = PrimaryContext::Retain(kFirst).value();
+  REFUSES(ToStatus(AcquireCurrent(kFirst)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(ToStatus(AcquireFromStream(nullptr)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  const PrimaryContext renewed = PrimaryContext::Retain(kFirst);
   BOOST_TEST_REQUIRE(renewed.get() == old.get());
   const auto again = AcquireOn(kFirst);
   ACQUIRES(again, renewed.get(), Source::kCurrent);
-  BOOST_TEST((again->context() == renewed.context()));
+  BOOST_TEST((again.context() == renewed.context()));
   SetStack({});
   BOOST_TEST(old.Release().ok());
 }
@@ -474,7 +474,8 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
           const Result result = path();
           if (!result.ok()) {
             ++failures;
-            BOOST_TEST(cuguest::CodeOf(result.status()).has_value(), result.status().ToString());
+            BOOST_TEST(cuguest::CodeOf(cuguest::ToStatus(result)).has_value(),
+                       cuguest::ToStatus(result).ToString());
           }
           Sim::ClearFaults();
         }

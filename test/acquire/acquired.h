@@ -9,22 +9,28 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
+#include "cuguest/status.h"
 #include "test/support/test.h"
 
 namespace cuguest_test {
 
-using Result = absl::StatusOr<cuguest::AcquiredContext>;
-using Source = cuguest::AcquiredContext::Source;
+using Result = cuguest::Acquired;
+using Source = cuguest::Acquired::Source;
 
 // What went wrong; empty if the incarnation of `context` was acquired from `source`.
 inline std::string Complaint(const Result& result, CUcontext context, Source source) {
-  if (!result.ok()) return result.status().ToString();
-  if (result->get() != context) return "another context";
-  if (!result->context().IsAlive()) return "dead";
-  if (result->source() != source) return std::string("from ") + cuguest::Name(result->source());
+  if (!result.ok()) return cuguest::ToStatus(result).ToString();
+  if (result.get() != context) return "another context";
+  if (!result.context().IsAlive()) return "dead";
+  if (result.source() != source) return std::string("from ") + cuguest::Name(result.source());
   return "";
+}
+
+// -99: it has none.
+inline int DeviceOf(const Result& result) {
+  cuguest::Device device = cuguest::Device::Borrow(-99);
+  return result.GetDevice(&device) == CUDA_SUCCESS ? device.get() : -99;
 }
 
 }  // namespace cuguest_test

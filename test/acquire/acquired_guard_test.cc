@@ -10,6 +10,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -17,9 +18,8 @@ BOOST_AUTO_TEST_SUITE(acquired_guard)
 
 namespace {
 
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::AcquiredGuard;
-using cuguest::AcquireResult;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::GuardMode;
@@ -35,7 +35,7 @@ using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
 
-bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
+bool IsActive() { return PrimaryContext::Query(kFirst).active; }
 
 // A temporary gives its reference back at the semicolon, so that what it names must not be taken
 // from it: neither by `.value()` nor by `*` nor by `->`.
@@ -44,21 +44,10 @@ struct NamesItsContext : std::false_type {};
 template <typename Acquired>
 struct NamesItsContext<Acquired, std::void_t<decltype(std::declval<Acquired>().context())>>
     : std::true_type {};
-static_assert(NamesItsContext<AcquiredContext&>::value);
-static_assert(NamesItsContext<const AcquiredContext&>::value);
-static_assert(!NamesItsContext<AcquiredContext>::value);
-static_assert(!NamesItsContext<const AcquiredContext>::value);
-
-template <typename Result, typename = void>
-struct HasArrow : std::false_type {};
-template <typename Result>
-struct HasArrow<Result, std::void_t<decltype(std::declval<Result>().operator->())>>
-    : std::true_type {};
-static_assert(HasArrow<AcquireResult&>::value);
-static_assert(HasArrow<const AcquireResult&>::value);
-static_assert(!HasArrow<AcquireResult>::value);
-static_assert(!HasArrow<const AcquireResult>::value);
-static_assert(std::is_convertible_v<AcquireResult, absl::StatusOr<AcquiredContext>>);
+static_assert(NamesItsContext<Acquired&>::value);
+static_assert(NamesItsContext<const Acquired&>::value);
+static_assert(!NamesItsContext<Acquired>::value);
+static_assert(!NamesItsContext<const Acquired>::value);
 
 }  // namespace
 
@@ -72,9 +61,9 @@ BOOST_AUTO_TEST_CASE(it_is_inside_what_was_acquired) {
   {
     AcquiredGuard guard(cuguest::AcquireFromStream(stream));
     BOOST_TEST(guard.ok());
-    BOOST_TEST(guard.status().ok());
+    BOOST_TEST(ToStatus(guard).ok());
     BOOST_TEST((guard.context() == ContextRef::Borrow(b.get())));
-    BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kStream));
+    BOOST_TEST((guard.acquired().source() == Acquired::Source::kStream));
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
   }
@@ -104,7 +93,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_acquired_changes_nothing) {
   {
     AcquiredGuard guard(cuguest::AcquireFromPointer(&on_the_host));
     BOOST_TEST(!guard.ok());
-    BOOST_TEST((guard.status().code() == absl::StatusCode::kInvalidArgument));
+    BOOST_TEST((ToStatus(guard).code() == absl::StatusCode::kInvalidArgument));
     BOOST_TEST(guard.Reassert() == CUDA_ERROR_INVALID_CONTEXT);
     BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
   }
@@ -116,13 +105,13 @@ BOOST_AUTO_TEST_CASE(what_was_acquired_and_destroyed_is_not_entered) {
   const OwnContext a;
   OwnContext b;
   SetStack({b.get()});
-  AcquireResult acquired = cuguest::AcquireCurrent(kFirst);
+  Acquired acquired = cuguest::AcquireCurrent(kFirst);
   BOOST_TEST_REQUIRE(acquired.ok());
   SetStack({a.get()});
   BOOST_TEST(RAW(cuCtxDestroy)(b.release()) == CUDA_SUCCESS);
   const AcquiredGuard guard(std::move(acquired));
   BOOST_TEST(!guard.ok());
-  BOOST_TEST(!guard.status().ok());
+  BOOST_TEST(!ToStatus(guard).ok());
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }
@@ -132,10 +121,10 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_is_inside_the_current_context) {
   SetStack({a.get()});
   for (int i = 0; i < 2; ++i) {
     AcquiredGuard guard(kFirst);
-    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
-    BOOST_TEST(guard.status().ok());
+    BOOST_TEST_REQUIRE(guard.ok(), ToStatus(guard).ToString());
+    BOOST_TEST(ToStatus(guard).ok());
     BOOST_TEST((guard.context() == ContextRef::Borrow(a.get())));
-    BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kCurrent));
+    BOOST_TEST((guard.acquired().source() == Acquired::Source::kCurrent));
     BOOST_TEST(guard.guard().elided());
     BOOST_TEST(guard.guard().get() == a.get());
     BOOST_TEST(guard.guard().caller() == a.get());
@@ -157,13 +146,13 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_refuses_and_creates_as_acquire_on) {
   {
     const AcquiredGuard guard(kFirst);
     BOOST_TEST(!guard.ok());
-    BOOST_TEST((guard.status() == cuguest::AcquireOn(kFirst).status()));
+    BOOST_TEST((ToStatus(guard) == ToStatus(cuguest::AcquireOn(kFirst))));
     BOOST_TEST(!IsActive());
   }
   {
     const AcquiredGuard guard(kFirst, IfInactive::kCreate);
     BOOST_TEST(guard.ok());
-    BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kCreated));
+    BOOST_TEST((guard.acquired().source() == Acquired::Source::kCreated));
     BOOST_TEST(GetStack() == Stack{guard.acquired().get()});
   }
   BOOST_TEST(!IsActive());
@@ -221,14 +210,14 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_repairs_and_reports) {
 // A reset ends the incarnation that the guard is in: what comes back at the handle is another.
 BOOST_AUTO_TEST_CASE(of_a_device_it_knows_the_incarnation,
                      *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
-  PrimaryContext old = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext old = PrimaryContext::Retain(kFirst);
   SetStack({old.get()});
   BOOST_TEST(cuguest::AcquireOn(kFirst).ok());
   AcquiredGuard guard(kFirst);
   BOOST_TEST(guard.guard().elided());
   BOOST_TEST((guard.context() == old.context()));
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(kFirst.get()) == CUDA_SUCCESS);
-  const PrimaryContext renewed = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext renewed = PrimaryContext::Retain(kFirst);
   BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(!guard.ok());
   static_cast<void>(guard.Leave());

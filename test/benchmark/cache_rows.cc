@@ -134,7 +134,7 @@ Group References(Objects& objects) {
     benchmark::DoNotOptimize(copy.get());
   });
   group.Add("`SharedContext::Attach(handle)`, destroyed", [&objects](std::size_t) {
-    benchmark::DoNotOptimize(SharedContext::Attach(objects.ref.get())->get());
+    benchmark::DoNotOptimize(SharedContext::Attach(objects.ref.get()).get());
   });
   return group;
 }

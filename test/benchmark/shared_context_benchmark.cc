@@ -53,14 +53,14 @@ World g_world;
 
 struct ByHandle {
   static constexpr char kName[] = "SharedContext::Attach(handle), dropped";
-  static void Pair() { benchmark::DoNotOptimize(SharedContext::Attach(g_world.context)->get()); }
+  static void Pair() { benchmark::DoNotOptimize(SharedContext::Attach(g_world.context).get()); }
 };
 
 struct Released {
   static constexpr char kName[] = "SharedContext::Attach(handle), Release()";
   static void Pair() {
     auto attached = SharedContext::Attach(g_world.context);
-    benchmark::DoNotOptimize(attached->Release().ok());
+    benchmark::DoNotOptimize(attached.Release().ok());
   }
 };
 
@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
   {
     const auto shared = SharedContext::Attach(g_world.context);
     if (!shared.ok()) return 1;
-    g_world.shared = &*shared;
+    g_world.shared = &shared;
     for (const Idiom& idiom : kIdioms) {
       for (const int threads : kThreads) {
         cuguest_benchmark::Register(KeyOf(idiom, threads), threads, options, idiom.measure);

@@ -23,6 +23,7 @@
 
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
+#include "cuguest/status.h"
 #include "test/benchmark/harness.h"
 
 namespace cuguest_benchmark {
@@ -96,10 +97,15 @@ struct RowsOf {
 // Ends the program with `what` unless `fine`.
 void Require(bool fine, const char* what);
 
-template <typename StatusOr>
-auto Take(StatusOr result) {
+template <typename T>
+T Take(absl::StatusOr<T> result) {
   Require(result.ok(), result.status().ToString().c_str());
   return *std::move(result);
+}
+template <typename T>
+T Take(T object) {
+  Require(object.ok(), cuguest::ToStatus(object).ToString().c_str());
+  return object;
 }
 
 }  // namespace cuguest_benchmark

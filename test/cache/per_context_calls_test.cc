@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
     return absl::CancelledError();
   };
   {
-    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst);
     BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 6U);
     BOOST_TEST(cache.GetOrMake(primary.get(), Maker(&ledger)).ok());
     BOOST_TEST(cache.Forget(primary.context()));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
 BOOST_AUTO_TEST_CASE(any_call_of_making_may_fail) {
   const OwnContext x;
   const OwnContext a;
-  const PrimaryContext active = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext active = PrimaryContext::Retain(kFirst);
   const auto before = Sim::Live();
   for (const Stack& caller : {Stack{}, Stack{x.get()}, Stack{a.get()}}) {
     for (const char* entry :
@@ -124,11 +124,11 @@ BOOST_AUTO_TEST_CASE(
     a_reset_before_the_value_is_made,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextRef old_life = primary.context();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.Release().ok());
-  primary = PrimaryContext::Retain(kFirst).value();
+  primary = PrimaryContext::Retain(kFirst);
   cuguest::internal::PerContextTable table({4, 4, nullptr, [](void*) {}});
   SetStack({primary.get()});
   {

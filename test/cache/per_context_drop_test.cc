@@ -25,13 +25,13 @@ BOOST_AUTO_TEST_CASE(
     a_reset_primary_gets_a_new_value,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   const ContextRef old_life = primary.context();
   BOOST_TEST(cache.GetOrMake(old_life, Maker(&ledger)).ok());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.Release().ok());
-  primary = PrimaryContext::Retain(kFirst).value();
+  primary = PrimaryContext::Retain(kFirst);
   Sim::ResetCalls();
   const auto made = cache.GetOrMake(primary.get(), Maker(&ledger));
   BOOST_TEST_REQUIRE(made.ok());
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(forget_destroys_in_the_living_context) {
 
 BOOST_AUTO_TEST_CASE(forget_gives_up_what_is_dead) {
   Ledger ledger;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   BOOST_TEST(cache.GetOrMake(primary.context(), Maker(&ledger)).ok());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(drop_dead_finds_the_dead_and_no_others) {
   Ledger ledger;
   const OwnContext a;
   OwnContext b;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   BOOST_TEST(cache.DropDead() == 0U);
   for (const CUcontext context : {a.get(), b.get(), primary.get()}) {
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(drop_dead_finds_the_dead_and_no_others) {
 
 BOOST_AUTO_TEST_CASE(without_an_answer_a_context_is_not_dead, *cuguest_test::OnlySim()) {
   Ledger ledger;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   BOOST_TEST(cache.GetOrMake(primary.get(), Maker(&ledger)).ok());
   const char* const entry = cuguest_test::HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion";
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(dropped_value_ends_only_by_its_name) {
 
 BOOST_AUTO_TEST_CASE(dropped_value_of_dead_context_is_found) {
   Ledger ledger;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextRef ref = primary.context();
   Cache cache;
   {
@@ -238,13 +238,13 @@ BOOST_AUTO_TEST_CASE(
     a_pinned_value_of_a_dead_context_is_given_up_afterwards,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   {
     const Cache::Pin pin = cache.GetOrMake(primary.context(), Maker(&ledger)).value();
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
-    primary = PrimaryContext::Retain(kFirst).value();
+    primary = PrimaryContext::Retain(kFirst);
     BOOST_TEST(cache.GetOrMake(primary.context(), Maker(&ledger)).ok());
     BOOST_TEST(pin->IsWhole());
     BOOST_TEST(cache.size() == 1U);

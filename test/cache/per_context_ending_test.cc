@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(destructor_destroys_what_is_known_alive) {
   Ledger ledger;
   const OwnContext current;
   const OwnContext other;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   SetStack({current.get()});
   {
     Cache cache;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(destructor_destroys_what_is_known_alive) {
 BOOST_AUTO_TEST_CASE(destructor_gives_up_what_is_dead) {
   Ledger ledger;
   OwnContext mortal;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   {
     Cache cache;
     for (const CUcontext context : {mortal.get(), primary.get()}) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(destructor_gives_up_what_is_dead) {
 BOOST_AUTO_TEST_CASE(destructor_ends_what_was_dropped) {
   Ledger ledger;
   const OwnContext other;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   {
     Cache cache;
     for (const CUcontext context : {other.get(), primary.get()}) {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(forget_all_takes_the_callers_word) {
   const OwnContext a;
   const OwnContext b;
   OwnContext told;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   Cache cache;
   BOOST_TEST(cache.ForgetAll() == 0U);
   for (const CUcontext context : {a.get(), b.get(), told.get(), primary.get()}) {

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_context_without_incarnation_is_refused) {
   refused(ContextRef(), CUDA_ERROR_INVALID_CONTEXT);
   BOOST_TEST(!cache.Forget(ContextRef()));
   BOOST_TEST(!cache.ForgetDestroyed(ContextRef()));
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   refused(primary.context(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   refused(primary.get(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(
   const unsigned operations_a_reset = Sim::IsActive() ? 1000 : 10000;  // a real one takes long
   Ledger ledger;
   std::vector<OwnContext> own(5);
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   std::vector<ContextRef> refs;
   for (const OwnContext& context : own) refs.push_back(ContextRef::Borrow(context.get()));
   std::optional<Cache> cache(std::in_place);
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(
       if (random() % operations_a_reset == 0) {
         const std::lock_guard<std::shared_mutex> alone(hosts);
         if (RAW(cuDevicePrimaryCtxReset)(0) != CUDA_SUCCESS || !primary.Release().ok()) ++wrong;
-        primary = PrimaryContext::Retain(kFirst).value();
+        primary = PrimaryContext::Retain(kFirst);
         ++resets;
         continue;
       }

@@ -109,7 +109,7 @@ bool MayLeaveCode(const std::string& entry, const absl::Status& status) {
 BOOST_AUTO_TEST_CASE(every_call_may_fail) {
   const OwnContext caller;
   // A primary one, from which any driver's Module unloads itself.
-  const PrimaryContext context = PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  const PrimaryContext context = PrimaryContext::Retain(cuguest::Device::Borrow(0));
   const ContextRef here = context.context();
   unsigned seen = 0;
   for (const std::vector<CUcontext>& stack :

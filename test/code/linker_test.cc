@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ends_first) {
 }
 
 BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset) {
-  const auto primary = PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  const auto primary = PrimaryContext::Retain(cuguest::Device::Borrow(0));
   const Linker linker = LinkerOf(primary.context(), TwistInputs());
   SUCCEEDS(linker.Complete().status());
   OK(RAW(cuDevicePrimaryCtxReset)(0));

@@ -10,6 +10,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/code/code.h"
 #include "test/support/test.h"
 
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(loading_needs_no_context_and_makes_none) {
     DONE(module->GetKernel("store").status());
     BOOST_TEST(module->name() == "code");
   }
-  BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0))->active);
+  BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0)).active);
 }
 
 BOOST_FIXTURE_TEST_CASE(embedded_bytes_are_loaded, Fixture) {
@@ -341,13 +342,13 @@ BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew,
   const Module module = Module::Load(Ptx()).value();
   const Kernel store = module.GetKernel("store").value();
   Sim::RegisterKernel("store", &Store);
-  PrimaryContext primary = PrimaryContext::Retain(device).value();
+  PrimaryContext primary = PrimaryContext::Retain(device);
   const ContextRef before = primary.context();
   BOOST_TEST(Stored(store, before, 1) == 1U);
   Fill(*module.GetGlobal<unsigned>(before, "counters"), 9);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST((CodeOf(store.FunctionIn(primary.get()).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
-  PrimaryContext again = PrimaryContext::Retain(device).value();
+  PrimaryContext again = PrimaryContext::Retain(device);
   const ContextRef after = again.context();
   BOOST_TEST_REQUIRE((after != before));
   BOOST_TEST(Stored(store, after, 2) == 2U);
@@ -355,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew,
              (std::vector<unsigned>{1, 2, 3, 4}));
   BOOST_TEST((CodeOf(store.AttributesIn(before).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   static_cast<void>(primary.Release());
-  DONE(again.Release());
+  DONE(ToStatus(again.Release()));
 }
 
 BOOST_AUTO_TEST_CASE(code_goes_to_every_device, *cuguest_test::NeedsDevices(2)) {

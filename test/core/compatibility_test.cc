@@ -10,7 +10,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_release.h"
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(the_query_finds_what_is_here) {
   BOOST_TEST(versions.toolkit == CUDA_VERSION);
   BOOST_TEST(versions.runtime == 0);
   BOOST_TEST(versions.driver == cuguest_test::TheDriver().version);
-  BOOST_TEST(versions.devices == cuguest::Device::Count().value());
+  BOOST_TEST(versions.devices == cuguest::CountDevices().value());
   BOOST_TEST(absl::StrContains(versions.library, "libcuda.so"));
   BOOST_TEST(versions.library.front() == '/');
   const CompatibilityReport report = CheckCompatibility(versions);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 
 #include <set>
 #include <string>
@@ -26,10 +26,10 @@ static_assert(!std::is_convertible_v<int, Device>, "an int is no device");
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(handles_are_the_ordinals) {
-  const int count = Device::Count().value();
+  const int count = cuguest::CountDevices().value();
   BOOST_TEST(count >= 1);
   for (int i = 0; i < count; ++i) {
-    const Device device = Device::At(Device::Ordinal{i}).value();
+    const Device device = DeviceAt(Device::Ordinal{i}).value();
     BOOST_TEST(device.get() == i);
     BOOST_TEST((device.ordinal() == Device::Ordinal{i}));
     BOOST_TEST((device == Device::Borrow(i)));
@@ -37,17 +37,17 @@ BOOST_AUTO_TEST_CASE(handles_are_the_ordinals) {
 }
 
 BOOST_AUTO_TEST_CASE(devices_differ_by_uuid_and_pci_id) {
-  const int count = Device::Count().value();
+  const int count = cuguest::CountDevices().value();
   std::set<std::string> uuids;
   std::set<std::string> pci_ids;
   for (int i = 0; i < count; ++i) {
-    const Device device = Device::At(Device::Ordinal{i}).value();
-    BOOST_TEST(!device.Name().value().empty());
-    const std::string uuid = device.GetUuid().value().ToString();
+    const Device device = DeviceAt(Device::Ordinal{i}).value();
+    BOOST_TEST(!NameOf(device).value().empty());
+    const std::string uuid = UuidOf(device).value().ToString();
     BOOST_TEST(uuid.size() == 40);
     BOOST_TEST(absl::StartsWith(uuid, "GPU-"));
     uuids.insert(uuid);
-    const std::string pci = device.PciBusId().value();
+    const std::string pci = PciBusIdOf(device).value();
     BOOST_TEST(pci.size() == 12);
     BOOST_TEST(pci[4] == ':');
     pci_ids.insert(pci);
@@ -65,9 +65,9 @@ BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_says_how_many_are) {
-  const int count = Device::Count().value();
+  const int count = cuguest::CountDevices().value();
   for (const int ordinal : {-1, count, 99}) {
-    const absl::Status status = Device::At(Device::Ordinal{ordinal}).status();
+    const absl::Status status = DeviceAt(Device::Ordinal{ordinal}).status();
     BOOST_TEST((status.code() == absl::StatusCode::kNotFound));
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_DEVICE));
     BOOST_TEST(absl::StrContains(std::string(status.message()),
@@ -75,18 +75,18 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_says_how_many_are) {
                                      std::to_string(count) + " in this process"));
   }
   const Device nobody = Device::Borrow(99);
-  BOOST_TEST((cuguest::CodeOf(nobody.Name().status()) == CUDA_ERROR_INVALID_DEVICE));
-  BOOST_TEST((cuguest::CodeOf(nobody.PciBusId().status()) == CUDA_ERROR_INVALID_DEVICE));
-  BOOST_TEST((cuguest::CodeOf(nobody.GetUuid().status()) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST((cuguest::CodeOf(NameOf(nobody).status()) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST((cuguest::CodeOf(PciBusIdOf(nobody).status()) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST((cuguest::CodeOf(UuidOf(nobody).status()) == CUDA_ERROR_INVALID_DEVICE));
 }
 
 BOOST_AUTO_TEST_CASE(the_current_contexts_device) {
-  const absl::Status none = Device::OfCurrentContext().status();
+  const absl::Status none = cuguest::CurrentDevice().status();
   BOOST_TEST((cuguest::CodeOf(none) == CUDA_ERROR_INVALID_CONTEXT));
   BOOST_TEST((none.code() == absl::StatusCode::kFailedPrecondition));
   const cuguest_test::OwnContext context(0);
   cuguest_test::SetStack({context.get()});
-  BOOST_TEST((Device::OfCurrentContext().value() == Device::Borrow(0)));
+  BOOST_TEST((cuguest::CurrentDevice().value() == Device::Borrow(0)));
   cuguest_test::SetStack({});
 }
 
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_current_contexts_device_when_it_is_the_second,
                      *cuguest_test::NeedsDevices(2)) {
   const cuguest_test::OwnContext context(1);
   cuguest_test::SetStack({context.get()});
-  BOOST_TEST((Device::OfCurrentContext().value() == Device::Borrow(1)));
+  BOOST_TEST((cuguest::CurrentDevice().value() == Device::Borrow(1)));
   cuguest_test::SetStack({});
 }
 
@@ -102,13 +102,13 @@ BOOST_AUTO_TEST_CASE(the_current_contexts_device_when_it_is_the_second,
 BOOST_AUTO_TEST_CASE(no_query_disturbs_anything) {
   const cuguest::testing::UndisturbedScope scope(
       [](const std::string& difference) { BOOST_ERROR(difference); });
-  for (int i = 0; i < Device::Count().value(); ++i) {
-    const Device device = Device::At(Device::Ordinal{i}).value();
-    static_cast<void>(device.Name());
-    static_cast<void>(device.PciBusId());
-    static_cast<void>(device.GetUuid());
+  for (int i = 0; i < cuguest::CountDevices().value(); ++i) {
+    const Device device = DeviceAt(Device::Ordinal{i}).value();
+    static_cast<void>(NameOf(device));
+    static_cast<void>(PciBusIdOf(device));
+    static_cast<void>(UuidOf(device));
   }
-  static_cast<void>(Device::OfCurrentContext());
+  static_cast<void>(cuguest::CurrentDevice());
 }
 
 BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status, *cuguest_test::OnlySim()) {
@@ -118,12 +118,12 @@ BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status, *cuguest_test::OnlySim()) {
     BOOST_TEST((cuguest::CodeOf(query()) == CUDA_ERROR_UNKNOWN), entry);
     Sim::ClearFaults();
   };
-  check("cuDeviceGetCount", [] { return Device::Count().status(); });
-  check("cuDeviceGet", [] { return Device::At(Device::Ordinal{0}).status(); });
-  check("cuCtxGetDevice", [] { return Device::OfCurrentContext().status(); });
-  check("cuDeviceGetName", [&] { return device.Name().status(); });
-  check("cuDeviceGetPCIBusId", [&] { return device.PciBusId().status(); });
-  check("cuDeviceGetUuid", [&] { return device.GetUuid().status(); });
+  check("cuDeviceGetCount", [] { return cuguest::CountDevices().status(); });
+  check("cuDeviceGet", [] { return DeviceAt(Device::Ordinal{0}).status(); });
+  check("cuCtxGetDevice", [] { return cuguest::CurrentDevice().status(); });
+  check("cuDeviceGetName", [&] { return NameOf(device).status(); });
+  check("cuDeviceGetPCIBusId", [&] { return PciBusIdOf(device).status(); });
+  check("cuDeviceGetUuid", [&] { return UuidOf(device).status(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

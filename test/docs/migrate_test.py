@@ -39,7 +39,7 @@ cuguest::ThreadResidency home(context);  // says: kAlwaysPush
 #include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
 using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;
 Count(cuguest::IncidentKind::kReplaced, Repair::kRepaired);  // Count(cuguest::Incident::Kind::kReplaced, Repair::kRepaired);
-Device::At(cuguest::Ordinal{1}); Dim3 mine;  // Device::At(cuguest::Device::Ordinal{1}); Dim3 mine;
+DeviceAt(cuguest::Ordinal{1}); Dim3 mine;  // DeviceAt(cuguest::Device::Ordinal{1}); Dim3 mine;
 if (Copy(view, HostSpan<const float>(values)).ok()) return;  // says: Upload
 status = cuguest::CopyAsync(cuguest::HostSpan<int>(values), view, stream);  // says: Download
 MyJudgement mine;  // MyJudgement mine;

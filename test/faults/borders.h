@@ -167,6 +167,11 @@ inline int Said(const char* text) { return text != nullptr ? 0 : kNull; }
 // In C++ the number of an absl::StatusCode.
 inline int Said(const absl::Status& status) { return static_cast<int>(status.code()); }
 inline int Said(CUresult code) { return Said(cuguest::ToStatus(code, "call it")); }
+inline int Said(const cuguest::Error& error) { return Said(cuguest::ToStatus(error)); }
+template <typename T>
+auto Said(const T& object) -> decltype(Said(cuguest::Error(object.error()))) {
+  return Said(cuguest::Error(object.error()));
+}
 template <typename T>
 int Said(const absl::StatusOr<T>& result) {
   return Said(result.status());

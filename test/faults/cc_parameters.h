@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cuguest/context_guard.h"
-#include "cuguest/context_source.h"
 #include "cuguest/device.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "test/faults/borders.h"
 #include "test/support/raw_driver.h"
@@ -191,6 +191,11 @@ Parameter<T*> Owner(std::function<T(const Things&)> make, const Expected& empty)
             empty}}};
 }
 
+template <typename T>
+T ValueOf(T object) {
+  BOOST_TEST_REQUIRE(object.ok(), ToStatus(object).ToString());
+  return object;
+}
 template <typename T>
 T ValueOf(absl::StatusOr<T> result) {
   BOOST_TEST_REQUIRE(result.ok(), result.status().ToString());

@@ -9,6 +9,7 @@
 #include "cuguest/acquired_guard.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_scope.h"
+#include "cuguest/devices.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
@@ -20,6 +21,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
+#include "cuguest/status.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {
@@ -158,18 +160,12 @@ std::vector<Row> Scopes() {
       MakeRow("AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Leave",
               std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
                 AcquiredGuard guard(device, if_inactive, mode);
-                if (!guard.ok()) return guard.status();
+                if (!guard.ok()) return ToStatus(guard);
                 const CUresult code = guard.Reassert();
                 return code != CUDA_SUCCESS ? ToStatus(code, "reassert")
                                             : ToStatus(guard.Leave(), "restore");
               }),
               AsksDriver(), ADevice(), Creating(), Mode()),
-      MakeRow("AcquiredGuard: of what was not acquired", std::function([](int code) {
-                const AcquiredGuard guard(absl::Status(static_cast<absl::StatusCode>(code), ""));
-                return guard.status();
-              }),
-              {{kNotFound}, {kNotFound}, {kNotFound}, {kNotFound}, {kNotFound}},
-              Among<int>(kNotFound, {Is<int>("is unknown", 99, {99, 2})})),
   };
 }
 
@@ -198,15 +194,15 @@ std::vector<Row> Devices() {
                 return context.Check();
               }),
               AsksDriver(), Ref()),
-      MakeRow("Device Device::At",
-              std::function([](Device device) { return Device::At(device.ordinal()); }),
+      MakeRow("Device DeviceAt",
+              std::function([](Device device) { return DeviceAt(device.ordinal()); }), in_any_place,
+              ADevice()),
+      MakeRow("NameOf", std::function([](Device device) { return NameOf(device); }), in_any_place,
+              ADevice()),
+      MakeRow("PciBusIdOf", std::function([](Device device) { return PciBusIdOf(device); }),
               in_any_place, ADevice()),
-      MakeRow("Device::Name", std::function([](Device device) { return device.Name(); }),
-              in_any_place, ADevice()),
-      MakeRow("Device::PciBusId", std::function([](Device device) { return device.PciBusId(); }),
-              in_any_place, ADevice()),
-      MakeRow("Device::GetUuid", std::function([](Device device) { return device.GetUuid(); }),
-              in_any_place, ADevice()),
+      MakeRow("UuidOf", std::function([](Device device) { return UuidOf(device); }), in_any_place,
+              ADevice()),
       MakeRow("SmCountOf", std::function([](Device device) { return SmCountOf(device); }),
               in_any_place, ADevice()),
       MakeRow("SmCountOf: a context", std::function([](ContextRef ref) { return SmCountOf(ref); }),

@@ -12,6 +12,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/green_context.h"
@@ -21,6 +22,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_split.h"
+#include "cuguest/status.h"
 #include "test/faults/operations.h"
 #include "test/support/raw_driver.h"
 
@@ -173,15 +175,16 @@ std::vector<Call> Names() {
        [](const Things& t) { return FirstOf({t.home.ref().Check()}); }},
       {"ContextRef::Check: a destroyed context", kOver,
        [](const Things& t) { return FirstOf({t.ended.Check()}); }},
-      {"Device Device::Borrow Device::Count", kOk, [](const Things&) { return Device::Count(); }},
-      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Device::Ordinal{0}); }},
+      {"Device Device::Borrow Device::Count", kOk,
+       [](const Things&) { return cuguest::CountDevices(); }},
+      {"Device::At", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
       {"Device::At: none", StatusCode::kNotFound,
-       [](const Things&) { return Device::At(cuguest::Device::Ordinal{100}); }},
+       [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{100}); }},
       {"Device::OfCurrentContext", kDepends,
-       [](const Things&) { return Device::OfCurrentContext(); }},
-      {"Device::Name", kOk, [](const Things&) { return First().Name(); }},
-      {"Device::PciBusId", kOk, [](const Things&) { return First().PciBusId(); }},
-      {"Device::GetUuid", kOk, [](const Things&) { return First().GetUuid(); }},
+       [](const Things&) { return cuguest::CurrentDevice(); }},
+      {"NameOf", kOk, [](const Things&) { return NameOf(First()); }},
+      {"PciBusIdOf", kOk, [](const Things&) { return PciBusIdOf(First()); }},
+      {"UuidOf", kOk, [](const Things&) { return UuidOf(First()); }},
       {"QueryVersions", kOk, [](const Things&) { return cuguest::QueryVersions().problem; }},
       {"Driver::Get Driver::GetInitialized Driver::Require", kOk,
        [](const Things&) {
@@ -203,12 +206,12 @@ std::vector<Call> Names() {
 }
 
 // `then` of a context that was made, which somebody has to destroy if the driver refuses to.
-Outcome OfShared(absl::StatusOr<SharedContext> shared,
+Outcome OfShared(SharedContext shared,
                  const std::function<absl::Status(SharedContext&)>& then = nullptr) {
-  if (!shared.ok()) return shared.status();
-  const CUcontext context = shared->get();
-  const absl::Status status = then ? then(*shared) : absl::OkStatus();
-  Outcome outcome = Together(status, *std::move(shared));
+  if (!shared.ok()) return ToStatus(shared);
+  const CUcontext context = shared.get();
+  const absl::Status status = then ? then(shared) : absl::OkStatus();
+  Outcome outcome = Together(status, std::move(shared));
   outcome.end_context = [context] { OK(RAW(cuCtxDestroy)(context)); };
   return outcome;
 }
@@ -231,11 +234,11 @@ std::vector<Call> Owners() {
       {"PrimaryContext::Query", kOk, [](const Things&) { return PrimaryContext::Query(First()); }},
       {"PrimaryContext::WasReset PrimaryContext::Release", kOk,
        [](const Things&) {
-         absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(First());
-         if (!primary.ok()) return Outcome(primary.status());
-         const bool was_reset = primary->WasReset();
-         const absl::Status released = primary->Release();
-         return Together(released.ok() ? Holds(!was_reset) : released, *std::move(primary));
+         PrimaryContext primary = PrimaryContext::Retain(First());
+         if (!primary.ok()) return Outcome(cuguest::ToStatus(primary));
+         const bool was_reset = primary.WasReset();
+         const absl::Status released = ToStatus(primary.Release());
+         return Together(released.ok() ? Holds(!was_reset) : released, std::move(primary));
        }},
       {"SharedContext SharedContext::Create", kOk,
        [](const Things&) { return OfShared(SharedContext::Create(First())); }},
@@ -245,27 +248,26 @@ std::vector<Call> Owners() {
        [](const Things& t) { return SharedContext::Attach(t.home.get()); }},
       {"SharedContext::Attach: a primary context", kOk,
        [](const Things&) -> Outcome {
-         absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(First());
-         if (!primary.ok()) return primary.status();
-         Outcome outcome = SharedContext::Attach(primary->context());
-         return Together(std::move(outcome), *std::move(primary));
+         PrimaryContext primary = PrimaryContext::Retain(First());
+         if (!primary.ok()) return cuguest::ToStatus(primary);
+         Outcome outcome = SharedContext::Attach(primary.context());
+         return Together(std::move(outcome), std::move(primary));
        }},
       {"SharedContext::Attach: a destroyed context", kOver,
        [](const Things& t) { return SharedContext::Attach(t.ended); }},
       {"SharedContext::Release: the last holder", kOk,
        [](const Things&) {
          return OfShared(SharedContext::Create(First()),
-                         [](SharedContext& shared) { return shared.Release(); });
+                         [](SharedContext& shared) { return ToStatus(shared.Release()); });
        }},
       {"SharedContext::Release", kOk,
        [](const Things& t) {
-         absl::StatusOr<SharedContext> shared = SharedContext::Attach(t.home.get());
-         if (!shared.ok()) return Outcome(shared.status());
-         const absl::Status detached = shared->Release();
-         return Together(detached, *std::move(shared));
+         SharedContext shared = SharedContext::Attach(t.home.get());
+         if (!shared.ok()) return Outcome(cuguest::ToStatus(shared));
+         const absl::Status detached = ToStatus(shared.Release());
+         return Together(detached, std::move(shared));
        }},
-      {"SharedContext::CheckSharing", kOk,
-       [](const Things&) { return SharedContext::CheckSharing(); }},
+      {"CheckSharing", kOk, [](const Things&) { return cuguest::CheckSharing(); }},
       {"Part SmSplit::Of", Since(12040, kOk),
        [](const Things&) { return SmSplit::Of(First(), SmCount{8}, 2); }},
       {"GreenContext GreenContext::Create", Since(12040, kOk),
@@ -322,20 +324,21 @@ std::vector<Call> Acquiring() {
       {"AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Leave", kOk,
        [](const Things& t) {
          AcquiredGuard guard(cuguest::AcquireFromStream(t.stream.get()));
-         if (!guard.ok()) return guard.status();
+         if (!guard.ok()) return ToStatus(guard);
          const CUresult reasserted = guard.Reassert();
          return FirstOf({reasserted, guard.Leave()});
        }},
       {"AcquiredGuard: a device", kOk,
        [](const Things&) {
          AcquiredGuard guard(First(), IfInactive::kCreate);
-         return guard.ok() ? FirstOf({guard.Leave()}) : guard.status();
+         return guard.ok() ? FirstOf({guard.Leave()}) : ToStatus(guard);
        }},
-      {"AcquiredContext::device", kOk,
+      {"Acquired::GetDevice", kOk,
        [](const Things& t) -> Outcome {
-         const cuguest::AcquireResult acquired = cuguest::AcquireFromStream(t.stream.get());
-         if (!acquired.ok()) return acquired.status();
-         return acquired->device();
+         const cuguest::Acquired acquired = cuguest::AcquireFromStream(t.stream.get());
+         if (!acquired.ok()) return cuguest::ToStatus(acquired);
+         Device device = First();
+         return ToStatus(acquired.GetDevice(&device), "find the device");
        }},
   };
 }

@@ -114,7 +114,7 @@ class Capture {
 };
 
 // Of what was acquired for no longer than a comparison.
-CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->get(); }
+CUcontext HandleOf(const cuguest::Acquired& acquired) { return acquired.get(); }
 
 }  // namespace
 
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(it_needs_and_makes_no_context) {
   const CaptureModeGuard relaxed;
   BOOST_TEST(relaxed.ok());
   BOOST_TEST(GetStack().empty());
-  BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0)).value().active);
+  BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0)).active);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_mode_is_refused) {
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_SUITE_END()
 // the capturing thread and on another, and none of them may be lost.
 BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
   const OwnContext another;
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const auto expect = [](const char* what, bool fine) { BOOST_TEST(fine, what); };
   const std::vector<std::function<void(const Capture&)>> steps = {
       [&](const Capture& c) {
@@ -382,11 +382,11 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
         for (const CUcontext context : {c.context(), primary.get(), another.get()}) {
           auto attached = SharedContext::Attach(context);
           expect("Attach", attached.ok());
-          expect("Release", attached->Release().ok());
+          expect("Release", attached.Release().ok());
         }
         auto made = SharedContext::Create(Device::Borrow(0));
         expect("Create", made.ok());
-        expect("the last Release", made->Release().ok());
+        expect("the last Release", made.Release().ok());
       },
       [&](const Capture& c) {
         cuguest::PerContext<int> cache;

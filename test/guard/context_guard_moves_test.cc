@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(
   const OwnContext a;
   for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush}) {
     for (const bool elided : {false, true}) {
-      auto primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+      auto primary = PrimaryContext::Retain(Device::Borrow(0));
       const ContextRef before = primary.context();
       const Stack caller = elided ? Stack{a.get(), before.get()} : Stack{a.get()};
       SetStack(caller);
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(
       BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
       BOOST_TEST(guard.MoveTo(before) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
       BOOST_TEST(primary.Release().ok());
-      primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+      primary = PrimaryContext::Retain(Device::Borrow(0));
       const ContextRef after = primary.context();
       BOOST_TEST_REQUIRE((before != after && before.get() == after.get()));
       BOOST_TEST(guard.MoveTo(before) == CUDA_ERROR_CONTEXT_IS_DESTROYED);

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(work_inside_happens_in_the_guards_context) {
 }
 
 BOOST_AUTO_TEST_CASE(whatever_has_a_context_is_entered) {
-  const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
   const CUcontext context = primary.context().get();
   SetStack({});
   const ContextGuard always(primary, GuardMode::kAlwaysPush);
@@ -294,10 +294,10 @@ BOOST_AUTO_TEST_CASE(
   const cuguest::Device device = cuguest::Device::Borrow(0);
   ContextRef first_life;
   {
-    const auto primary = cuguest::PrimaryContext::Retain(device).value();
+    const auto primary = cuguest::PrimaryContext::Retain(device);
     first_life = primary.context();
   }
-  const auto again = cuguest::PrimaryContext::Retain(device).value();
+  const auto again = cuguest::PrimaryContext::Retain(device);
   BOOST_TEST(again.get() == first_life.get());
   BOOST_TEST((again.context() != first_life));
   SetStack({again.get()});
@@ -561,12 +561,12 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
   const cuguest::Device device = cuguest::Device::Borrow(0);
   const OwnContext b;
-  auto primary = cuguest::PrimaryContext::Retain(device).value();
+  auto primary = cuguest::PrimaryContext::Retain(device);
   const CUcontext handle = primary.get();
   const auto begin_another_life = [&] {
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
-    primary = cuguest::PrimaryContext::Retain(device).value();
+    primary = cuguest::PrimaryContext::Retain(device);
     BOOST_TEST(primary.get() == handle);
   };
   SetStack({handle});
@@ -591,13 +591,13 @@ BOOST_AUTO_TEST_CASE(
     reassert_notices_another_incarnation,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const cuguest::Device device = cuguest::Device::Borrow(0);
-  auto primary = cuguest::PrimaryContext::Retain(device).value();
+  auto primary = cuguest::PrimaryContext::Retain(device);
   for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush}) {
     ContextGuard guard(primary.context(), mode);
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
-    primary = cuguest::PrimaryContext::Retain(device).value();
+    primary = cuguest::PrimaryContext::Retain(device);
     BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     BOOST_TEST(!guard.ok());
     BOOST_TEST(GetStack().empty());

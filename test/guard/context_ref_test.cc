@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   ContextRef first;
   {
-    const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+    const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
     first = primary.context();
     BOOST_TEST(first.IsAlive());
   }
@@ -81,14 +81,14 @@ BOOST_AUTO_TEST_CASE(
   const absl::Status dead = ToStatus(ContextRef::Borrow(first.get()));
   BOOST_TEST((cuguest::CodeOf(dead) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   BOOST_TEST(absl::StartsWith(std::string(dead.message()), "identify a context, "));
-  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(0));
   BOOST_TEST(second.get() == first.get());
   BOOST_TEST(second.context().IsAlive());
   BOOST_TEST(!first.IsAlive());
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_context_that_is_current_gives_an_empty_ref) {
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   OwnContext mortal;
   const OwnContext a;
   cuguest_test::SetStack({mortal.get(), a.get()});

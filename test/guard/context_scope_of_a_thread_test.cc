@@ -122,11 +122,11 @@ BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
   const OwnContext x;
   SetStack({x.get()});
-  const PrimaryContext before = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext before = PrimaryContext::Retain(Device::Borrow(0));
   Home home(before.context());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0));
   BOOST_TEST(home.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another incarnation
   BOOST_TEST(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(!cuguest::ToStatus(home).ok());

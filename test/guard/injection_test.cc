@@ -19,6 +19,7 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/test.h"
 
@@ -275,14 +276,14 @@ BOOST_AUTO_TEST_CASE(no_context) {
 BOOST_AUTO_TEST_CASE(a_primary_context) {
   const Contexts c;
   RunUnderEachFault("primary", {c.a.get()}, c, true, [](const Contexts&) {
-    absl::StatusOr<PrimaryContext> primary = PrimaryContext::RetainIfActive(Device::Borrow(0));
+    PrimaryContext primary = PrimaryContext::RetainIfActive(Device::Borrow(0));
     if (!primary.ok()) primary = PrimaryContext::Retain(Device::Borrow(0));
     if (!primary.ok()) return kInjected;
-    const absl::Status released = primary->Release();
+    const absl::Status released = ToStatus(primary.Release());
     if (released.ok()) return CUDA_SUCCESS;
     // A release that the driver refuses leaves the reference with the driver: the status says so,
     // and the object is empty. The test gives it back, so that the next fault starts clean.
-    BOOST_TEST(primary->get() == nullptr);
+    BOOST_TEST(primary.get() == nullptr);
     Sim::ClearFaults();
     TheDriver().DevicePrimaryCtxRelease(0);
     return kInjected;

@@ -127,14 +127,14 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset_meanwhile_is_put_back) {
-  auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
   const CUcontext handle = primary.get();
   SetStack({handle});
   {
     const NoContextGuard none;
     BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
     BOOST_TEST(primary.Release().ok());
-    primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+    primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
   }
   BOOST_TEST(GetStack() == Stack{handle});
   SetStack({});

@@ -13,13 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 
 namespace hosts {
 
 // The caller's stream in its context, which is kept for the call.
 struct Place {
-  cuguest::AcquiredContext context;
+  cuguest::Acquired context;
   cuguest::StreamRef stream;
 };
 
@@ -27,11 +28,11 @@ struct Place {
 inline absl::StatusOr<Place> PlaceOf(CUstream stream, const void* memory) {
   const bool has_context =
       stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
-  absl::StatusOr<cuguest::AcquiredContext> context =
+  cuguest::Acquired context =
       has_context ? cuguest::AcquireFromStream(stream) : cuguest::AcquireFromPointer(memory);
-  if (!context.ok()) return context.status();
-  const auto ref = cuguest::StreamRef::Borrow(stream, context->context());
-  return Place{*std::move(context), ref};
+  if (!context.ok()) return cuguest::ToStatus(context);
+  const auto ref = cuguest::StreamRef::Borrow(stream, context.context());
+  return Place{std::move(context), ref};
 }
 
 inline thread_local char last_error[1000];

@@ -21,6 +21,7 @@
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "kernels/saxpy.h"
 #include "test/hosts/caller.h"
@@ -75,9 +76,9 @@ absl::StatusOr<ContextRef> OwnContext(int device) {
   const std::lock_guard<std::mutex> lock(Kept().mutex);
   const auto found = Kept().contexts.find(device);
   if (found != Kept().contexts.end()) return found->second.context();
-  absl::StatusOr<SharedContext> made = SharedContext::Create(Device::Borrow(device));
-  if (!made.ok()) return made.status();
-  return Kept().contexts.emplace(device, *std::move(made)).first->second.context();
+  SharedContext made = SharedContext::Create(Device::Borrow(device));
+  if (!made.ok()) return cuguest::ToStatus(made);
+  return Kept().contexts.emplace(device, std::move(made)).first->second.context();
 }
 
 // A buffer that is counted.
@@ -177,10 +178,10 @@ int guest_work_in_own_context(int device, size_t count, double* sum) {
 }
 
 int guest_work_in_primary_context(int device, size_t count, double* sum) {
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(device));
-  if (!primary.ok()) return Told(primary.status());
-  const absl::Status status = WorkIn(primary->context(), count, sum);
-  const absl::Status released = primary->Release();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(device));
+  if (!primary.ok()) return Told(cuguest::ToStatus(primary));
+  const absl::Status status = WorkIn(primary.context(), count, sum);
+  const absl::Status released = ToStatus(primary.Release());
   return Told(status.ok() ? released : status);
 }
 
@@ -196,7 +197,7 @@ int guest_close(void) {
   absl::Status status;
   Kept().saxpy = Kernel();
   for (auto& [device, context] : Kept().contexts) {
-    const absl::Status detached = context.Release();
+    const absl::Status detached = ToStatus(context.Release());
     if (status.ok()) status = detached;
   }
   Kept().contexts.clear();

@@ -215,7 +215,7 @@ void ExchangeIn(const Libraries& libraries, CUcontext home) {
   BOOST_TEST((Sim::Live() == before));
 }
 
-bool PrimaryIsActive() { return PrimaryContext::Query(Device::Borrow(0))->active; }
+bool PrimaryIsActive() { return PrimaryContext::Query(Device::Borrow(0)).active; }
 
 void ExchangeInAUsersContext(const Libraries& libraries) {
   // Whatever another case's runtime still holds.
@@ -235,7 +235,7 @@ void ExchangeInAUsersContext(const Libraries& libraries) {
 }
 
 void ExchangeInThePrimary(const Libraries& libraries) {
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   ExchangeIn(libraries, primary.get());
 }
 

@@ -18,6 +18,7 @@
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
+#include "cuguest/devices.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
@@ -71,7 +72,7 @@ class Failures {
 class Floating {
  public:
   explicit Floating(Device device)
-      : context_(SharedContext::Create(device).value()),
+      : context_(SharedContext::Create(device)),
         stream_(Stream::Create(context_.context()).value()),
         ones_(DeviceBuffer<float>::Allocate(context_.context(), kCount).value()),
         sum_(DeviceBuffer<float>::Allocate(context_.context(), kCount).value()) {
@@ -171,7 +172,7 @@ class Fixture : cuguest_runtime_test::HostKernels {
   cuguest::CodeImage image_;
   cuguest::Module module_;
   Kernel saxpy_;
-  const int devices_ = Device::Count().value();
+  const int devices_ = cuguest::CountDevices().value();
 };
 
 }  // namespace
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(are_shared_by_many_threads) {
   std::vector<SharedContext> contexts;
   std::vector<ContextRef> lives;
   for (int device = 0; device < devices(); ++device) {
-    contexts.push_back(SharedContext::Create(Device::Borrow(device)).value());
+    contexts.push_back(SharedContext::Create(Device::Borrow(device)));
     lives.push_back(contexts.back().context());
   }
   std::vector<SharedContext> units;  // of each thread

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cuguest/context_guard.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
@@ -290,10 +290,10 @@ BOOST_AUTO_TEST_SUITE(guests)
 
 BOOST_AUTO_TEST_CASE(random_nesting_of_guards_and_hostile_callees) {
   std::vector<OwnContext> contexts;
-  const int devices = std::min(2, Device::Count().value());
+  const int devices = std::min(2, cuguest::CountDevices().value());
   for (int i = 0; i < 4; ++i) contexts.emplace_back(i % devices);
   const OwnContext hostile(devices - 1);
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Shared shared{{}, hostile.get(), primary.get()};
   for (const OwnContext& context : contexts) shared.contexts.push_back(context.get());
 

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(in_a_destroyed_context) {
 
 BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation,
                      *NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const StreamRef before = StreamRef::Borrow(nullptr, primary.context());
   const Module module = LoadLaunchKernels(primary.context());
   const Kernel kernel = module.GetKernel("count_up").value();
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation,
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   REFUSES(Launch(nothing, {}, before), kFailedPrecondition, "went with its context");
   {
-    const PrimaryContext next = PrimaryContext::Retain(Device::Borrow(0)).value();
+    const PrimaryContext next = PrimaryContext::Retain(Device::Borrow(0));
     REFUSES(Launch(nothing, {}, before), kFailedPrecondition, "went with its context");
     const StreamRef after = StreamRef::Borrow(nullptr, next.context());
     auto counts = DeviceBuffer<unsigned>::Allocate(next.context(), 1).value();

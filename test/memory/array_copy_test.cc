@@ -7,6 +7,7 @@
 #include "cuguest/array.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/memory/memories.h"
 #include "test/support/arrays.h"
 
@@ -255,12 +256,12 @@ BOOST_AUTO_TEST_CASE(an_end_whose_context_is_gone) {
 
 // The driver crashes on such an array.
 BOOST_AUTO_TEST_CASE(an_array_whose_context_came_back, *NeedsDriver(12000, "cuCtxGetId")) {
-  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0));
   const Array array = Array::Create(first.context(), kPlane).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0));
   REFUSES(Upload(array, From(Counting(32))), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
-  SUCCEEDS(first.Release());
+  SUCCEEDS(ToStatus(first.Release()));
 }
 
 BOOST_AUTO_TEST_CASE(captures_survive_and_record_the_async_form) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/memory/memories.h"
 
 BOOST_AUTO_TEST_SUITE(array)
@@ -130,15 +131,15 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
 
 // The driver crashes on the handle of an array whose context came back, so that must not reach it.
 BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "cuCtxGetId")) {
-  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0));
   Array array = Array::Create(first.context(), kPlane).value();
   Array silently = Array::Create(first.context(), kPlane).value();
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0));
   BOOST_TEST_REQUIRE(again.get() == first.get());
   REFUSES(array.Release(), kFailedPrecondition, "gone with its context");
   silently = Array();
-  SUCCEEDS(first.Release());
+  SUCCEEDS(ToStatus(first.Release()));
 }
 
 BOOST_AUTO_TEST_CASE(moves_and_leaks) {

@@ -35,7 +35,7 @@ inline constexpr size_t kUnit = size_t{2} << 20;  // of virtual memory
 inline CUdeviceptr AddressOf(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 inline bool IsActive(int device) {
-  return cuguest::PrimaryContext::Query(cuguest::Device::Borrow(device)).value().active;
+  return cuguest::PrimaryContext::Query(cuguest::Device::Borrow(device)).active;
 }
 
 // What went wrong; empty if `status` has `code` and its text all of `words`.
@@ -221,6 +221,10 @@ inline void PushDeadContext() {
 }
 
 inline absl::Status StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+auto StatusOf(const T& object) -> decltype(cuguest::ToStatus(object.error())) {
+  return cuguest::ToStatus(object.error());
+}
 template <typename T>
 absl::Status StatusOf(const absl::StatusOr<T>& result) {
   return result.status();

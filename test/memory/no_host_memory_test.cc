@@ -34,6 +34,7 @@
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/runtime/last_error_scope.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "test/memory/memories.h"
 #include "test/support/runtime.h"
@@ -191,15 +192,14 @@ const std::vector<Kind>& Kinds() {
       {"Event, assigned",
        [](const Scene& s) { return Emptied(Event::Create(s.context->ref()).value()); }},
       {"PrimaryContext",
-       [](const Scene&) { return EndOf(PrimaryContext::Retain(Device::Borrow(0)).value()); }},
+       [](const Scene&) { return EndOf(PrimaryContext::Retain(Device::Borrow(0))); }},
       {"PrimaryContext, assigned",
-       [](const Scene&) { return Emptied(PrimaryContext::Retain(Device::Borrow(0)).value()); }},
+       [](const Scene&) { return Emptied(PrimaryContext::Retain(Device::Borrow(0))); }},
       {"SharedContext",
-       [](const Scene&) { return EndOf(SharedContext::Create(Device::Borrow(0)).value()); }},
+       [](const Scene&) { return EndOf(SharedContext::Create(Device::Borrow(0))); }},
       {"SharedContext of a host's",
-       [](const Scene& s) { return EndOf(SharedContext::Attach(s.context->ref()).value()); }},
-      {"AcquiredContext",
-       [](const Scene& s) { return EndOf(AcquireFromStream(s.context->stream()).value()); }},
+       [](const Scene& s) { return EndOf(SharedContext::Attach(s.context->ref())); }},
+      {"Acquired", [](const Scene& s) { return EndOf(AcquireFromStream(s.context->stream())); }},
       {"ContextGuard", [](const Scene& s) { return EndOfScope<ContextGuard>(s.context->ref()); }},
       {"ContextGuard, disturbed",
        [](const Scene& s) {

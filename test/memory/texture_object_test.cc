@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/texture_object.h"
+#include "cuguest/status.h"
 
 #include <limits>
 #include <thread>
@@ -238,11 +239,11 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "cuCtxGetId")) {
-  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0));
   const Array old = Array::Create(first.context(), kPicture).value();
   TextureObject texture = Created(old);
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext again = PrimaryContext::Retain(Device::Borrow(0));
   BOOST_TEST_REQUIRE(again.get() == first.get());
   const Array picture = Array::Create(again.context(), kPicture).value();
   const TextureObject renewed = Created(picture);
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "c
   CUDA_RESOURCE_DESC resource = {};
   OK(RAW(cuTexObjectGetResourceDesc)(&resource, renewed.get()));
   SetStack({});
-  SUCCEEDS(first.Release());
+  SUCCEEDS(ToStatus(first.Release()));
 }
 
 BOOST_AUTO_TEST_CASE(moves_and_leaks) {

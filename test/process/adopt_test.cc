@@ -17,7 +17,7 @@
 #include "absl/strings/match.h"
 #include "cuguest/array.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/shared_context.h"
@@ -89,7 +89,7 @@ void AdoptedFunctionsAreCalled() {
   host.Replace("cuDeviceGetCount", &SevenDevices);
   CHECK(Driver::Adopt(&LookUp, &host).ok());
   CHECK((*Driver::Get())->DeviceGetCount == &SevenDevices);
-  CHECK(*cuguest::Device::Count() == 7);
+  CHECK(*cuguest::CountDevices() == 7);
 }
 
 std::atomic<int> g_pushes{0};
@@ -181,7 +181,7 @@ void NothingIsLoadedForAnAdoptedDriver() {
   CHECK(Driver::Adopt(lookup, nullptr).ok());
   CHECK((*Driver::Get())->version == 12040);
   CHECK(ProblemOf(Driver::GetInitialized().status()) == Driver::Problem::kNoDevice);
-  CHECK(*cuguest::Device::Count() == 0);
+  CHECK(*cuguest::CountDevices() == 0);
   CHECK(ProblemOf((*Driver::Get())->Require(&Driver::CtxGetId).status()) ==
         Driver::Problem::kEntryMissing);
   CHECK(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr);
@@ -199,7 +199,7 @@ void ObjectsNeedWhatMakesAndEndsThem() {
   shape.Format = CU_AD_FORMAT_FLOAT;
   shape.NumChannels = 1;
   shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
-  absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(context->context(), shape);
+  absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(context.context(), shape);
   CHECK(array.ok());
   const float values[4] = {};
   const auto lacks = [](const absl::Status& status, const char* name) {

@@ -25,8 +25,8 @@ using Owner = SharedContext::Owner;
 int g_mincore_error = 0;
 int g_mincore_calls = 0;
 
-SharedContext Create() { return SharedContext::Create(Device::Borrow(0)).value(); }
-SharedContext Attach(CUcontext context) { return SharedContext::Attach(context).value(); }
+SharedContext Create() { return SharedContext::Create(Device::Borrow(0)); }
+SharedContext Attach(CUcontext context) { return SharedContext::Attach(context); }
 
 void Destroy(CUcontext context) { CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS); }
 
@@ -105,8 +105,8 @@ void AnAddressThatCannotBeAskedAboutIsNotRefused() {
   }
   g_mincore_error = EPERM;
   for (const std::uintptr_t value : {0x0, 0x8, 0x1001}) {  // needs no question
-    CHECK(SharedContext::Attach(reinterpret_cast<CUcontext>(value)).status().code() ==
-          absl::StatusCode::kInvalidArgument);
+    CHECK(SharedContext::Attach(reinterpret_cast<CUcontext>(value)).error().code ==
+          CUDA_ERROR_INVALID_VALUE);
   }
   Destroy(theirs);
 }
@@ -114,7 +114,7 @@ void AnAddressThatCannotBeAskedAboutIsNotRefused() {
 void AnAddressWithoutMemoryIsRefused() {
   const CUcontext theirs = MakeContext();
   g_mincore_error = ENOMEM;
-  CHECK(SharedContext::Attach(theirs).status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(SharedContext::Attach(theirs).error().reason == cuguest::Error::Reason::kNoContext);
   CHECK(g_mincore_calls == 1);
   Destroy(theirs);
 }

@@ -41,7 +41,7 @@ void CUDA_CB InHostFunction(void* data) {
   seen->none = cuguest::NoContextGuard().result();
   seen->ref = cuguest::ContextRef::Current().result();
   const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
-  seen->primary_refused = cuguest::CodeOf(primary.status()) == CUDA_ERROR_NOT_PERMITTED;
+  seen->primary_refused = cuguest::CodeOf(cuguest::ToStatus(primary)) == CUDA_ERROR_NOT_PERMITTED;
 }
 
 void GuardsRefuseInACallback() {

@@ -74,6 +74,12 @@ Made Own(absl::StatusOr<T> made, Ending end) {
   return std::make_unique<Holder<T, Ending>>(end, *std::move(made));
 }
 
+template <typename T, typename Ending>
+Made Own(T made, Ending end) {
+  if (!made.ok()) return nullptr;
+  return std::make_unique<Holder<T, Ending>>(end, std::move(made));
+}
+
 template <typename T, typename... Arguments>
 Made Enter(Arguments&&... arguments) {
   const auto end = [](T& scope) { return scope.Leave(); };
@@ -343,10 +349,10 @@ const std::vector<Row>& Rows() {
          return Own(PrimaryContext::Retain(Device::Borrow(0)),
                     [](PrimaryContext& primary) { return primary.Release(); });
        }},
-      {"AcquiredContext",
+      {"Acquired",
        [](World&) {
          return Own(AcquireOn(Device::Borrow(0), IfInactive::kCreate),
-                    [](AcquiredContext& acquired) { AcquiredContext(std::move(acquired)); });
+                    [](Acquired& acquired) { return acquired.Release(); });
        }},
       {"SharedContext, made",
        [](World&) {

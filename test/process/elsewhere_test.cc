@@ -26,7 +26,7 @@
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
@@ -134,10 +134,10 @@ void End(Made object, How how) {
 template <typename Check>
 void ForEachRow(World* world, const Check& check) {
   const int version = (*cuguest::Driver::Get())->version;
-  const int devices = Device::Count().value();
+  const int devices = cuguest::CountDevices().value();
   if (devices > 1) {
     auto primary = cuguest::PrimaryContext::Retain(Device::Borrow(1));
-    world->peer = ContextRef::Borrow(primary.value().Leak());
+    world->peer = ContextRef::Borrow(primary.Leak());
   }
   for (const Row& row : Rows()) {
     if (row.version > version || row.devices > devices) continue;

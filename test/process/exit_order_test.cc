@@ -87,12 +87,12 @@ void HeldBeyondTheEnd() {
   g_context = MakeContext();
   new (g_storage) ContextGuard(g_context);
   new (g_none_storage) NoContextGuard();
-  new (g_primary_storage) PrimaryContext(PrimaryContext::Retain(Device::Borrow(0)).value());
+  new (g_primary_storage) PrimaryContext(PrimaryContext::Retain(Device::Borrow(0)));
   g_held = true;
 }
 
 void LeakedAtTheEnd() {
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   CHECK(primary.Leak() != nullptr);
   std::printf("leaked\n");
 }

@@ -21,8 +21,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/host_scope.h"
@@ -68,8 +68,8 @@ void EverythingNamesTheForkInAChild() {
     const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions()).status;
     CHECK(ProblemOf(checked) == Driver::Problem::kForkedChild);
     CHECK(Mentions(checked, "CUDA cannot work here: "));
-    CHECK(ProblemOf(Device::Count().status()) == Driver::Problem::kForkedChild);
-    CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
+    CHECK(ProblemOf(cuguest::CountDevices().status()) == Driver::Problem::kForkedChild);
+    CHECK(ProblemOf(ToStatus(PrimaryContext::Retain(Device::Borrow(0)))) ==
           Driver::Problem::kForkedChild);
     const ContextGuard guard(context);
     CHECK(guard.result() == CUDA_ERROR_NOT_INITIALIZED);
@@ -116,7 +116,7 @@ void ScopesHeldAcrossAFork() {
   mode.emplace();
   none.emplace();
   host.emplace();
-  std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0));
   for (const bool in_turn : {false, true}) {
     Fork([&] {
       CHECK(guard->MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);

@@ -73,7 +73,7 @@ void GuardsStillRestore() {
     CHECK(TheDriver().MemAlloc(&pointer, 64) == CUDA_ERROR_ILLEGAL_ADDRESS);
   });
   CHECK(before.Difference(StackProbe::Take()).empty());
-  const absl::Status status = PrimaryContext::Retain(Device::Borrow(0)).status();
+  const absl::Status status = ToStatus(PrimaryContext::Retain(Device::Borrow(0)));
   CHECK(status.code() == absl::StatusCode::kDataLoss);
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_ILLEGAL_ADDRESS);
   CHECK(TheDriver().CtxDestroy(ours) == CUDA_SUCCESS);
@@ -81,15 +81,15 @@ void GuardsStillRestore() {
 
 // Counting goes on, and the last holder can destroy; what needs the device says why not.
 void ReferencesCanBeReleased() {
-  SharedContext shared = SharedContext::Create(Device::Borrow(0)).value();
-  SharedContext foreign = SharedContext::Attach(MakeContext()).value();
+  SharedContext shared = SharedContext::Create(Device::Borrow(0));
+  SharedContext foreign = SharedContext::Attach(MakeContext());
   {
     const ContextGuard guard(shared.get());
     CHECK(LoseTheDevice() == CUDA_ERROR_ILLEGAL_ADDRESS);
   }
-  SharedContext again = SharedContext::Attach(shared.get()).value();
+  SharedContext again = SharedContext::Attach(shared.get());
   CHECK(again.use_count() == 2);
-  CHECK(SharedContext::Create(Device::Borrow(0)).status().code() == absl::StatusCode::kDataLoss);
+  CHECK(ToStatus(SharedContext::Create(Device::Borrow(0))).code() == absl::StatusCode::kDataLoss);
   {
     const ContextGuard guard(shared.get());
     CHECK(cuguest::AcquireCurrent(Device::Borrow(0)).ok());

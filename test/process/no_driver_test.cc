@@ -21,9 +21,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/context_scope.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/green_context.h"
@@ -63,31 +63,31 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
   CHECK(refuses(report.status));
   std::printf("%s\n", report.sentence.c_str());
-  CHECK(refuses(Device::Count().status()));
-  CHECK(refuses(Device::At(cuguest::Device::Ordinal{0}).status()));
-  CHECK(refuses(Device::OfCurrentContext().status()));
-  CHECK(refuses(Device::Borrow(0).Name().status()));
-  CHECK(refuses(PrimaryContext::Retain(Device::Borrow(0)).status()));
-  CHECK(refuses(PrimaryContext::RetainIfActive(Device::Borrow(0)).status()));
-  CHECK(refuses(PrimaryContext::Query(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::CountDevices().status()));
+  CHECK(refuses(DeviceAt(cuguest::Device::Ordinal{0}).status()));
+  CHECK(refuses(cuguest::CurrentDevice().status()));
+  CHECK(refuses(NameOf(Device::Borrow(0)).status()));
+  CHECK(refuses(ToStatus(PrimaryContext::Retain(Device::Borrow(0)))));
+  CHECK(refuses(ToStatus(PrimaryContext::RetainIfActive(Device::Borrow(0)))));
+  CHECK(refuses(ToStatus(PrimaryContext::Query(Device::Borrow(0)))));
   static CUcontext not_null = nullptr;
   const auto context = reinterpret_cast<CUcontext>(&not_null);
-  CHECK(refuses(SharedContext::Create(Device::Borrow(0)).status()));
+  CHECK(refuses(ToStatus(SharedContext::Create(Device::Borrow(0)))));
   CHECK(refuses(
-      SharedContext::Create(Device::Borrow(0), cuguest::SharedContext::Options()).status()));
-  CHECK(refuses(SharedContext::Attach(context).status()));
+      ToStatus(SharedContext::Create(Device::Borrow(0), cuguest::SharedContext::Options()))));
+  CHECK(refuses(ToStatus(SharedContext::Attach(context))));
   const cuguest::SmCount one{1};
   CHECK(refuses(cuguest::SmCountOf(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::SmSplit::Of(Device::Borrow(0), one).status()));
   CHECK(refuses(cuguest::GreenContext::Create(Device::Borrow(0), one).status()));
   CHECK(refuses(cuguest::GreenContext::Create(cuguest::SmSplit::Part()).status()));
   CHECK(cuguest::GreenContext().Release().ok());
-  CHECK(SharedContext::CheckSharing().ok());
-  CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
-  CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
-  CHECK(refuses(cuguest::AcquireFromBuffer(&not_null, 1).status()));
-  CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
-  CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
+  CHECK(cuguest::CheckSharing().ok());
+  CHECK(refuses(ToStatus(cuguest::AcquireFromStream(nullptr))));
+  CHECK(refuses(ToStatus(cuguest::AcquireFromPointer(&not_null))));
+  CHECK(refuses(ToStatus(cuguest::AcquireFromBuffer(&not_null, 1))));
+  CHECK(refuses(ToStatus(cuguest::AcquireCurrent(Device::Borrow(0)))));
+  CHECK(refuses(ToStatus(cuguest::AcquireOn(Device::Borrow(0)))));
   CHECK(refuses(cuguest::Describe(CUdeviceptr{1}).status()));
   CHECK(refuses(cuguest::Describe(CUarray{nullptr}).status()));
   CHECK(refuses(cuguest::DeviceView<int>::Borrow(CUdeviceptr{4}, 1).status()));
@@ -149,13 +149,13 @@ void NoDevice() {
   CHECK(ProblemOf(status) == Driver::Problem::kNoDevice);
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
-  CHECK(Device::Count().value() == 0);
+  CHECK(cuguest::CountDevices().value() == 0);
   const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
   CHECK(ProblemOf(report.status) == Driver::Problem::kNoDevice);
   std::printf("%s\n", report.sentence.c_str());
-  const absl::Status at = Device::At(cuguest::Device::Ordinal{0}).status();
+  const absl::Status at = DeviceAt(cuguest::Device::Ordinal{0}).status();
   CHECK(ProblemOf(at) == Driver::Problem::kNoDevice);
-  CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
+  CHECK(ProblemOf(ToStatus(PrimaryContext::Retain(Device::Borrow(0)))) ==
         Driver::Problem::kNoDevice);
   std::printf("%s\n", std::string(at.message()).c_str());
 }
@@ -202,7 +202,7 @@ void WithoutIds() {
     CHECK(driver.CtxPushCurrent(first) == CUDA_SUCCESS);
   }
   CHECK(cuguest::IncidentCount(cuguest::Incident::Kind::kLeakedPush) == 1);
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   CHECK(!primary.WasReset());
   CHECK(primary.Release().ok());
   CHECK(primary.get() == nullptr);

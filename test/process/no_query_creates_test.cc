@@ -166,7 +166,7 @@ void InAContextOfOurMaking() {
   const auto shared = SharedContext::Create(Device::Borrow(0));
   for (const Operation& operation : kOperations) {
     if (operation.run == &RepairElided) continue;  // which does not ask who made a context
-    const Outcome outcome = Walk(operation, shared->context());
+    const Outcome outcome = Walk(operation, shared.context());
     CHECK(outcome.created == 0);
     CHECK(!outcome.is_left);
   }

@@ -86,7 +86,7 @@ void ADestroyedContext() {
 
 void AResetPrimaryContext() {
   const CUcontext host = Begin();
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const ContextRef ref = primary.context();
   CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   CheckRefused(ref, host);

@@ -10,20 +10,22 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
+#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::AcquireOn;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
@@ -31,7 +33,7 @@ using cuguest::Device;
 using cuguest::IfInactive;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
-using Source = AcquiredContext::Source;
+using Source = Acquired::Source;
 
 const Device kOurs = Device::Borrow(1);
 
@@ -43,7 +45,7 @@ bool IsActive(CUdevice device) {
 }
 
 std::string NeedsTwoDevices() {
-  const auto count = Device::Count();
+  const auto count = cuguest::CountDevices();
   return count.ok() && *count >= 2 ? "" : "needs 2 devices";
 }
 
@@ -58,7 +60,7 @@ void Try(void (*work)()) {
 // A context of device 1, current for the scope, that is not its primary.
 class Current {
  public:
-  Current() : shared_(SharedContext::Create(kOurs).value()), guard_(shared_.get()) {}
+  Current() : shared_(SharedContext::Create(kOurs)), guard_(shared_.get()) {}
   CUcontext get() const { return shared_.get(); }
 
  private:
@@ -66,28 +68,28 @@ class Current {
   ContextGuard guard_;
 };
 
-void Expect(const absl::StatusOr<AcquiredContext>& acquired, CUcontext context, Source source) {
-  if (!acquired.ok()) std::printf("%s\n", acquired.status().ToString().c_str());
+void Expect(const Acquired& acquired, CUcontext context, Source source) {
+  if (!acquired.ok()) std::printf("%s\n", ToStatus(acquired).ToString().c_str());
   CHECK(acquired.ok());
-  CHECK(context == nullptr || acquired->get() == context);
-  CHECK(acquired->source() == source);
-  const ContextGuard guard(acquired->context());
+  CHECK(context == nullptr || acquired.get() == context);
+  CHECK(acquired.source() == source);
+  const ContextGuard guard(acquired.context());
   CHECK(guard.ok());
 }
 
 void Queries() {
   CHECK(cuguest::Driver::GetInitialized().ok());
-  CHECK(Device::Count().value() >= 2);
-  const Device device = Device::At(cuguest::Device::Ordinal{1}).value();
+  CHECK(cuguest::CountDevices().value() >= 2);
+  const Device device = DeviceAt(cuguest::Device::Ordinal{1}).value();
   CHECK(device == kOurs);
-  CHECK(device.Name().ok() && device.PciBusId().ok() && device.GetUuid().ok());
-  CHECK(!Device::OfCurrentContext().ok());
-  CHECK(!PrimaryContext::Query(device).value().active);
+  CHECK(NameOf(device).ok() && PciBusIdOf(device).ok() && UuidOf(device).ok());
+  CHECK(!cuguest::CurrentDevice().ok());
+  CHECK(!PrimaryContext::Query(device).active);
   CHECK(!PrimaryContext::RetainIfActive(device).ok());
   CHECK(!ContextRef::Current().ok());
   CHECK(cuguest::HousekeepingIsSafe(nullptr));
   CHECK(cuguest::CaptureModeGuard().ok());
-  CHECK(SharedContext::CheckSharing().ok());
+  CHECK(cuguest::CheckSharing().ok());
   const cuguest::NoContextGuard none;
   CHECK(none.ok());
 }
@@ -141,11 +143,11 @@ void FromAPointer() {
 void TryWithoutOwner(CUdeviceptr pointer, CUcontext current) {
   Expect(cuguest::AcquireFromPointer(pointer), current, Source::kCurrent);
   const cuguest::NoContextGuard none;
-  const absl::Status refused = cuguest::AcquireFromPointer(pointer).status();
+  const absl::Status refused = ToStatus(cuguest::AcquireFromPointer(pointer));
   CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(refused.message().find("memory of device 1 that no context owns") != std::string::npos);
   CHECK(!IsActive(1));
-  const PrimaryContext primary = PrimaryContext::Retain(kOurs).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kOurs);
   Expect(cuguest::AcquireFromPointer(pointer), primary.get(), Source::kPrimary);
   Expect(cuguest::AcquireFromBuffer(pointer, 4096), primary.get(), Source::kPrimary);
 }
@@ -194,8 +196,8 @@ void ThePrimary() {
   {
     const auto created = AcquireOn(kOurs, IfInactive::kCreate);
     Expect(created, nullptr, Source::kCreated);
-    Expect(AcquireOn(kOurs), created->get(), Source::kPrimary);
-    const SharedContext attached = SharedContext::Attach(created->get()).value();
+    Expect(AcquireOn(kOurs), created.get(), Source::kPrimary);
+    const SharedContext attached = SharedContext::Attach(created.get());
     CHECK(attached.owner() == SharedContext::Owner::kPrimary);
   }
   CHECK(!IsActive(1));

@@ -45,7 +45,7 @@ struct DetachesWhenItEnds {
   SharedContext shared;
   ~DetachesWhenItEnds() {
     if (!g_in_scenario) return;
-    const absl::Status status = shared.Release();
+    const absl::Status status = ToStatus(shared.Release());
     std::printf("%s: %s, %llu incidents\n", when, status.ToString().c_str(),
                 cuguest::IncidentCount());
     std::fflush(stdout);
@@ -56,11 +56,11 @@ DetachesWhenItEnds g_early_primary{"primary, from before cuInit", {}};
 
 void DetachedThroughTheEnd() {
   g_in_scenario = true;
-  g_early.shared = SharedContext::Create(kFirst).value();
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  g_early_primary.shared = SharedContext::Attach(primary.get()).value();
+  g_early.shared = SharedContext::Create(kFirst);
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  g_early_primary.shared = SharedContext::Attach(primary.get());
   static DetachesWhenItEnds late{"last reference, from after cuInit",
-                                 SharedContext::Create(kFirst).value()};
+                                 SharedContext::Create(kFirst)};
   std::printf("main\n");
 }
 
@@ -95,21 +95,21 @@ bool Mentions(const absl::Status& status, const char* words) {
 bool IsOfAFork(const absl::Status& status) { return CodeOf(status) == CUDA_ERROR_NOT_INITIALIZED; }
 
 void AForkedChild() {
-  std::optional<SharedContext> shared = SharedContext::Create(kFirst).value();
+  std::optional<SharedContext> shared = SharedContext::Create(kFirst);
   std::optional<SharedContext> copy = shared;
   const ContextRef ref = shared->context();
   std::optional<ContextScope> home(std::in_place);
   CHECK(home->Enter(ref) == CUDA_SUCCESS);
   cuguest_test::Fork([&] {
-    CHECK(IsOfAFork(SharedContext::Attach(ref.get()).status()));
-    CHECK(IsOfAFork(SharedContext::Attach(ref).status()));
-    CHECK(IsOfAFork(SharedContext::Create(kFirst).status()));
-    CHECK(IsOfAFork(cuguest::AcquireOn(kFirst).status()));
-    CHECK(IsOfAFork(cuguest::AcquireCurrent(kFirst).status()));
-    CHECK(IsOfAFork(cuguest::AcquireFromStream(nullptr).status()));
+    CHECK(IsOfAFork(ToStatus(SharedContext::Attach(ref.get()))));
+    CHECK(IsOfAFork(ToStatus(SharedContext::Attach(ref))));
+    CHECK(IsOfAFork(ToStatus(SharedContext::Create(kFirst))));
+    CHECK(IsOfAFork(ToStatus(cuguest::AcquireOn(kFirst))));
+    CHECK(IsOfAFork(ToStatus(cuguest::AcquireCurrent(kFirst))));
+    CHECK(IsOfAFork(ToStatus(cuguest::AcquireFromStream(nullptr))));
     CHECK(ContextScope().Enter(ref) == CUDA_ERROR_NOT_INITIALIZED);
     copy.reset();
-    CHECK(IsOfAFork(shared->Release()));
+    CHECK(IsOfAFork(ToStatus(shared->Release())));
     home.reset();
   });
   // The parent's count and context are its own.
@@ -177,21 +177,21 @@ void CUDA_CB InHostFunction(void* data) {
   const CUcontext context = seen->last->get();
   seen->others_refused = true;
   for (const absl::Status& status :
-       {SharedContext::Attach(context).status(), SharedContext::Create(kFirst).status(),
-        cuguest::AcquireFromStream(seen->stream).status(),
-        cuguest::AcquireFromStream(nullptr).status(), cuguest::AcquireOn(kFirst).status()}) {
+       {ToStatus(SharedContext::Attach(context)), ToStatus(SharedContext::Create(kFirst)),
+        ToStatus(cuguest::AcquireFromStream(seen->stream)),
+        ToStatus(cuguest::AcquireFromStream(nullptr)), ToStatus(cuguest::AcquireOn(kFirst))}) {
     if (CodeOf(status) != CUDA_ERROR_NOT_PERMITTED) seen->others_refused = false;
   }
   const cuguest::CaptureModeGuard relaxed;  // permitted
   if (!relaxed.ok()) seen->others_refused = false;
   SharedContext copy = *seen->last;  // no driver call in these
   copy = SharedContext();
-  seen->detached = seen->last->Release();
+  seen->detached = ToStatus(seen->last->Release());
 }
 
 // The last holder cannot destroy the context here; the status says so, and it stays.
 void TheLastHolderInACallback() {
-  SharedContext shared = SharedContext::Create(kFirst).value();
+  SharedContext shared = SharedContext::Create(kFirst);
   const CUcontext context = shared.get();
   const cuguest::ContextGuard guard(context);
   CUstream stream = nullptr;
@@ -204,7 +204,7 @@ void TheLastHolderInACallback() {
   CHECK(Mentions(seen.detached, "detach the last reference"));
   CHECK(shared.get() == nullptr);
   CHECK(ContextRef::Borrow(context).ok());
-  SharedContext again = SharedContext::Attach(context).value();  // as anybody's, now
+  SharedContext again = SharedContext::Attach(context);  // as anybody's, now
   CHECK(again.owner() == SharedContext::Owner::kOther);
   CHECK(again.Release().ok());
 }
@@ -212,15 +212,15 @@ void TheLastHolderInACallback() {
 // Below CUDA 12.0 there are no ids: the handle alone is the key.
 void BelowCuda12() {
   Sim::SetDriverVersion(11080);
-  SharedContext shared = SharedContext::Create(kFirst).value();
+  SharedContext shared = SharedContext::Create(kFirst);
   CHECK(shared.context().id() == 0);
-  SharedContext attached = SharedContext::Attach(shared.get()).value();
+  SharedContext attached = SharedContext::Attach(shared.get());
   CHECK(attached.use_count() == 2);
   CHECK(shared.Release().ok());
   CHECK(attached.Release().ok());
   CHECK(Sim::Live().contexts == 0);
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  SharedContext of_primary = SharedContext::Attach(primary.get()).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  SharedContext of_primary = SharedContext::Attach(primary.get());
   CHECK(of_primary.owner() == SharedContext::Owner::kPrimary);
   CHECK(primary.Release().ok());
   CHECK(of_primary.Release().ok());
@@ -234,11 +234,11 @@ void WithoutNewerEntries() {
        {"cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode"}) {
     Sim::HideEntry(entry);
   }
-  const SharedContext shared = SharedContext::Create(kFirst).value();
+  const SharedContext shared = SharedContext::Create(kFirst);
   const cuguest::ContextGuard guard(shared.get());
   CUstream stream = nullptr;
   CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-  const absl::Status refused = cuguest::AcquireFromStream(stream).status();
+  const absl::Status refused = ToStatus(cuguest::AcquireFromStream(stream));
   CHECK(refused.code() == absl::StatusCode::kUnimplemented);
   CHECK(Mentions(refused, "cuStreamGetCtx"));
   CHECK(cuguest::AcquireFromStream(nullptr).ok());

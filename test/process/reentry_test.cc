@@ -26,6 +26,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/graph.h"
@@ -165,21 +166,20 @@ void Guards() {
 void Devices() {
   WithCallbacks([] {
     const Device device = Device::Borrow(0);
-    CHECK(Device::Count().ok() && Device::At(device.ordinal()).ok());
-    CHECK(device.Name().ok() && device.PciBusId().ok() && device.GetUuid().ok());
-    CHECK(!Device::OfCurrentContext().ok());
+    CHECK(cuguest::CountDevices().ok() && DeviceAt(device.ordinal()).ok());
+    CHECK(NameOf(device).ok() && PciBusIdOf(device).ok() && UuidOf(device).ok());
+    CHECK(!cuguest::CurrentDevice().ok());
   });
 }
 
 void PrimaryContexts() {
   WithCallbacks([] {
-    absl::StatusOr<cuguest::PrimaryContext> primary =
-        cuguest::PrimaryContext::Retain(Device::Borrow(0));
+    cuguest::PrimaryContext primary = cuguest::PrimaryContext::Retain(Device::Borrow(0));
     CHECK(primary.ok());
     CHECK(cuguest::PrimaryContext::RetainIfActive(Device::Borrow(0)).ok());
     CHECK(cuguest::PrimaryContext::Query(Device::Borrow(0)).ok());
-    CHECK(!primary->WasReset());
-    CHECK(primary->Release().ok());
+    CHECK(!primary.WasReset());
+    CHECK(primary.Release().ok());
   });
 }
 
@@ -207,13 +207,13 @@ void Acquires() {
 void SharedContexts() {
   const CUcontext context = Own();
   WithCallbacks([&] {
-    absl::StatusOr<SharedContext> attached = SharedContext::Attach(context);
+    SharedContext attached = SharedContext::Attach(context);
     CHECK(attached.ok());
-    CHECK(attached->Release().ok());
-    const absl::StatusOr<SharedContext> created = SharedContext::Create(Device::Borrow(0));
+    CHECK(attached.Release().ok());
+    const SharedContext created = SharedContext::Create(Device::Borrow(0));
     CHECK(created.ok());  // and is destroyed here
-    CHECK(created->use_count() == 1);
-    CHECK(SharedContext::CheckSharing().ok());
+    CHECK(created.use_count() == 1);
+    CHECK(cuguest::CheckSharing().ok());
   });
 }
 

@@ -32,6 +32,10 @@ inline absl::StatusCode Since(int version, absl::StatusCode code) {
 // What a call said, and the object it gave.
 struct Outcome {
   Outcome(absl::Status said) : status(std::move(said)) {}  // NOLINT: implicit
+  template <typename T, typename = decltype(std::declval<const T&>().error())>
+  Outcome(T made) : status(ToStatus(made)) {  // NOLINT: implicit
+    if (made.ok()) object = std::make_shared<T>(std::move(made));
+  }
   template <typename T>
   Outcome(absl::StatusOr<T> result) : status(result.status()) {  // NOLINT: implicit
     if (result.ok()) object = std::make_shared<T>(*std::move(result));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/device_guard.h"
+#include "cuguest/devices.h"
+#include "cuguest/status.h"
 
 #include "cudasim/sim.h"
 #include "cuguest/runtime/device.h"
@@ -42,7 +44,7 @@ int DeviceOfAnAllocation() {
 BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(numbers_go_there_and_back) {
-  const auto count = Device::Count();
+  const auto count = cuguest::CountDevices();
   BOOST_TEST_REQUIRE(count.ok());
   int runtime_count = 0;
   RT_OK(cudaGetDeviceCount(&runtime_count));
@@ -53,7 +55,7 @@ BOOST_AUTO_TEST_CASE(numbers_go_there_and_back) {
     BOOST_TEST(cuguest::runtime::ToRuntime(*device) == number);
     char runtime_id[32] = {};
     RT_OK(cudaDeviceGetPCIBusId(runtime_id, sizeof(runtime_id), number));
-    BOOST_TEST(device->PciBusId().value_or("") == runtime_id);
+    BOOST_TEST(PciBusIdOf(*device).value_or("") == runtime_id);
   }
 }
 
@@ -75,7 +77,7 @@ BOOST_AUTO_TEST_CASE(the_runtime_works_on_the_device_and_the_stack_comes_back) {
     {
       const Undisturbed undisturbed;
       const DeviceGuard guard(First());
-      BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+      BOOST_TEST_REQUIRE(guard.ok(), cuguest::ToStatus(guard).ToString());
       BOOST_TEST(RuntimeDevice() == 0);
       BOOST_TEST(DeviceOfAnAllocation() == 0);
       BOOST_TEST(guard.context().get() == (stack.empty() ? primary.get() : stack.back()));
@@ -90,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_inactive_primary_is_created_only_if_that_was_asked_for) 
   {
     const DeviceGuard guard(First());
     BOOST_TEST(!guard.ok());
-    BOOST_TEST((guard.status().code() == absl::StatusCode::kFailedPrecondition));
+    BOOST_TEST((cuguest::ToStatus(guard).code() == absl::StatusCode::kFailedPrecondition));
     BOOST_TEST(GetStack().empty());
     BOOST_TEST(!PrimaryIsActive());
   }
@@ -106,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_is_refused) {
   const Undisturbed undisturbed;
   const DeviceGuard guard(Device::Borrow(4711));
   BOOST_TEST(!guard.ok());
-  BOOST_TEST(!guard.status().ok());
+  BOOST_TEST(!cuguest::ToStatus(guard).ok());
 }
 
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
@@ -136,7 +138,7 @@ BOOST_AUTO_TEST_CASE(the_old_device_gets_no_primary_context, *NeedsDevices(2)) {
   EndPrimary(Device::Borrow(1));
   {
     const DeviceGuard guard(Device::Borrow(1), IfInactive::kCreate);
-    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST_REQUIRE(guard.ok(), cuguest::ToStatus(guard).ToString());
     BOOST_TEST(RuntimeDevice() == 1);
     BOOST_TEST(DeviceOfAnAllocation() == 1);
   }
@@ -150,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_users_context_of_another_device_is_back_afterwards, *Need
   SetStack({user.get()});
   {
     const DeviceGuard guard(First(), IfInactive::kCreate);
-    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST_REQUIRE(guard.ok(), cuguest::ToStatus(guard).ToString());
     BOOST_TEST(RuntimeDevice() == 0);
   }
   BOOST_TEST(RuntimeDevice() == 1);
@@ -163,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_callee_that_sets_the_device_is_reported_and_undone, *Need
   SetStack({user.get()});
   {
     DeviceGuard guard(First());
-    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST_REQUIRE(guard.ok(), cuguest::ToStatus(guard).ToString());
     RT_OK(cudaSetDevice(1));
     OK(guard.Reassert());
     BOOST_TEST(RuntimeDevice() == 0);

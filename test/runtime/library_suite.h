@@ -73,9 +73,7 @@ inline StreamRef StreamOf(const Owner& owner) {
   return StreamRef::Borrow(owner.stream(), owner.ref());
 }
 
-inline PrimaryContext Primary() {
-  return PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
-}
+inline PrimaryContext Primary() { return PrimaryContext::Retain(cuguest::Device::Borrow(0)); }
 
 // A stream that captures, of a context; the capture must live to its end.
 class Capture {

@@ -15,6 +15,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/driver_calls.h"
 #include "test/support/runtime.h"
@@ -34,14 +35,14 @@ inline Device First() { return Device::Borrow(0); }
 // The test's own reference to a primary context; it is reset with the last one.
 inline cuguest::PrimaryContext RetainPrimary(Device device = First()) {
   auto primary = cuguest::PrimaryContext::Retain(device);
-  BOOST_TEST_REQUIRE(primary.ok(), primary.status().ToString());
-  return *std::move(primary);
+  BOOST_TEST_REQUIRE(primary.ok(), cuguest::ToStatus(primary).ToString());
+  return primary;
 }
 
 inline bool PrimaryIsActive(Device device = First()) {
   const auto state = cuguest::PrimaryContext::Query(device);
-  BOOST_TEST_REQUIRE(state.ok(), state.status().ToString());
-  return state->active;
+  BOOST_TEST_REQUIRE(state.ok(), cuguest::ToStatus(state).ToString());
+  return state.active;
 }
 
 // The runtime keeps the reference that it took when it first used a primary context, so a case

@@ -5,6 +5,7 @@
 // as it owns them.
 
 #include "cuguest/green_context.h"
+#include "cuguest/devices.h"
 
 #include <string>
 #include <utility>
@@ -28,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(green_context)
 namespace {
 
 using cudasim::Sim;
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -50,7 +51,7 @@ using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
 
-bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
+bool IsActive() { return PrimaryContext::Query(kFirst).active; }
 
 // One of the whole device. It holds the primary context.
 class Green {
@@ -80,7 +81,7 @@ class Green {
 bool HasGreenContexts() { return cuguest_test::FindRawSymbol("cuGreenCtxCreate") != nullptr; }
 
 // Of what was acquired for no longer than a comparison.
-CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->get(); }
+CUcontext HandleOf(const cuguest::Acquired& acquired) { return acquired.get(); }
 
 unsigned Number(SmCount count) { return static_cast<unsigned>(count); }
 SmCount All() { return SmCountOf(kFirst).value(); }
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_SUITE(borrowed, *cuguest_test::OnlyIf(&HasGreenContexts,
 BOOST_AUTO_TEST_CASE(a_guard_enters_it_and_the_primary_is_another) {
   const OwnContext x;
   const Green green;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST((ContextRef::Borrow(green.context()) != primary.context()));
   SetStack({x.get()});
   {
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_guard_enters_it_and_the_primary_is_another) {
 
 BOOST_AUTO_TEST_CASE(it_is_counted_and_never_destroyed) {
   Green green;
-  SharedContext a = SharedContext::Attach(green.context()).value();
+  SharedContext a = SharedContext::Attach(green.context());
   SharedContext b = a;
   BOOST_TEST((a.owner() == SharedContext::Owner::kOther));
   BOOST_TEST(a.use_count() == 2);
@@ -134,18 +135,18 @@ BOOST_AUTO_TEST_CASE(it_is_counted_and_never_destroyed) {
 
 BOOST_AUTO_TEST_CASE(it_is_destroyed_while_it_is_attached) {
   Green green;
-  SharedContext shared = SharedContext::Attach(green.context()).value();
+  SharedContext shared = SharedContext::Attach(green.context());
   SetStack({green.context()});  // keeps its memory
   green.Destroy();
-  BOOST_TEST((cuguest::CodeOf(shared.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  BOOST_TEST((cuguest::CodeOf(ToStatus(shared.Release())) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   CUcontext popped = nullptr;
   BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
 
 // It has a reference of its own.
 BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
-  SharedContext shared = SharedContext::Attach(primary.get()).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  SharedContext shared = SharedContext::Attach(primary.get());
   const Green green;
   BOOST_TEST(primary.Release().ok());
   BOOST_TEST(shared.Release().ok());
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
 BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary,
                      *cuguest_test::NeedsDriver(12050, "cuGreenCtxStreamCreate")) {
   const Green green;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   CUstream stream = nullptr;
   BOOST_TEST(RAW(cuGreenCtxStreamCreate)(&stream, green.green(), CU_STREAM_NON_BLOCKING, 0) ==
              CUDA_SUCCESS);
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary,
 
 BOOST_AUTO_TEST_CASE(a_cache_keeps_it_apart_from_the_primary) {
   const Green green;
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   cuguest::PerContext<CUcontext> cache;
   const auto make = [](const ContextRef& ref) -> absl::StatusOr<CUcontext> { return ref.get(); };
   for (const CUcontext context : {green.context(), primary.get()}) {
@@ -276,9 +277,11 @@ BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
   Stream stream = Stream::Create(green.context()).value();
   BOOST_TEST(GetStack() == (Stack{callers.get()}));
   const auto acquired = cuguest::AcquireFromStream(stream.get());
-  BOOST_TEST((acquired->context() == green.context()));
+  BOOST_TEST((acquired.context() == green.context()));
   BOOST_TEST((StreamRef::Borrow(stream.get())->context() == green.context()));
-  BOOST_TEST((*acquired->device() == kFirst));
+  Device device = Device::Borrow(-1);
+  BOOST_TEST(acquired.GetDevice(&device) == CUDA_SUCCESS);
+  BOOST_TEST((device == kFirst));
   {
     const ContextGuard guard(green.context());
     CUdeviceptr pointer = 0;
@@ -369,11 +372,11 @@ BOOST_AUTO_TEST_CASE(destroyed_by_another_it_says_so) {
 
 BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   GreenContext green = Create();
-  SharedContext shared = SharedContext::Attach(green.context()).value();
+  SharedContext shared = SharedContext::Attach(green.context());
   BOOST_TEST((shared.owner() == SharedContext::Owner::kOther));
   SetStack({green.get()});  // keeps its memory
   BOOST_TEST(green.Release().ok());
-  BOOST_TEST(CodeOfRefusal(shared.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeOfRefusal(ToStatus(shared.Release())) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
 }
 
@@ -391,7 +394,7 @@ BOOST_AUTO_TEST_CASE(one_of_another_device_leaves_the_first_alone, *cuguest_test
   BOOST_TEST((green.device() == second));
   BOOST_TEST(!IsActive());
   const ContextGuard guard(green.context());
-  BOOST_TEST((*Device::OfCurrentContext() == second));
+  BOOST_TEST((*cuguest::CurrentDevice() == second));
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {

@@ -29,7 +29,7 @@ using cuguest::PrimaryContext;
 
 const Device kFirst = Device::Borrow(0);
 
-bool IsActive(Device device) { return PrimaryContext::Query(device).value().active; }
+bool IsActive(Device device) { return PrimaryContext::Query(device).active; }
 
 static_assert(!std::is_copy_constructible_v<PrimaryContext>);
 static_assert(std::is_nothrow_move_constructible_v<PrimaryContext>);
@@ -41,18 +41,18 @@ BOOST_AUTO_TEST_CASE(a_query_and_a_cautious_retain_create_nothing) {
   const cuguest::testing::UndisturbedScope scope(
       [](const std::string& difference) { BOOST_ERROR(difference); });
   BOOST_TEST(!IsActive(kFirst));
-  const absl::Status status = PrimaryContext::RetainIfActive(kFirst).status();
+  const absl::Status status = ToStatus(PrimaryContext::RetainIfActive(kFirst));
   BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition));
   BOOST_TEST(absl::StrContains(std::string(status.message()), "device 0"));
   BOOST_TEST(!IsActive(kFirst));
 }
 
 BOOST_AUTO_TEST_CASE(retain_creates_and_the_last_release_ends) {
-  PrimaryContext first = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext first = PrimaryContext::Retain(kFirst);
   BOOST_TEST(IsActive(kFirst));
   BOOST_TEST(first.get() != nullptr);
   BOOST_TEST((first.device() == kFirst));
-  PrimaryContext second = PrimaryContext::RetainIfActive(kFirst).value();
+  PrimaryContext second = PrimaryContext::RetainIfActive(kFirst);
   BOOST_TEST(second.get() == first.get());
   BOOST_TEST((second.context() == first.context()));
   BOOST_TEST(first.Release().ok());
@@ -64,18 +64,18 @@ BOOST_AUTO_TEST_CASE(retain_creates_and_the_last_release_ends) {
 }
 
 BOOST_AUTO_TEST_CASE(retain_makes_nothing_current) {
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST(cuguest_test::GetStack().empty());
 }
 
 BOOST_AUTO_TEST_CASE(destruction_and_moves_keep_the_count) {
   {
-    PrimaryContext a = PrimaryContext::Retain(kFirst).value();
+    PrimaryContext a = PrimaryContext::Retain(kFirst);
     PrimaryContext b = std::move(a);
     BOOST_TEST(a.get() == nullptr);
     PrimaryContext c;
     c = std::move(b);
-    PrimaryContext d = PrimaryContext::Retain(kFirst).value();
+    PrimaryContext d = PrimaryContext::Retain(kFirst);
     c = std::move(d);  // releases c's old reference
     PrimaryContext& same = c;
     c = std::move(same);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(destruction_and_moves_keep_the_count) {
 }
 
 BOOST_AUTO_TEST_CASE(leak_gives_up_without_a_call) {
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const CUcontext context = primary.Leak();
   BOOST_TEST(context != nullptr);
   BOOST_TEST(primary.get() == nullptr);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(leak_gives_up_without_a_call) {
 }
 
 BOOST_AUTO_TEST_CASE(work_in_the_primary) {
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextGuard guard(primary.context());
   BOOST_TEST(guard.ok());
   CUdeviceptr pointer = 0;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(work_in_the_primary) {
 BOOST_AUTO_TEST_CASE(
     a_reset_is_noticed_and_release_still_works,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST(!primary.WasReset());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.WasReset());
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(refused.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   // Somebody else retains it again: still not ours.
-  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   BOOST_TEST(theirs.get() == primary.get());
   BOOST_TEST((theirs.context() != primary.context()));
   BOOST_TEST(primary.WasReset());
@@ -130,10 +130,10 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_stolen_reference_is_reported) {
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.WasReset());
-  const absl::Status status = primary.Release();
+  const absl::Status status = ToStatus(primary.Release());
   BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition), status);
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT));
   BOOST_TEST(primary.get() == nullptr);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(what_is_released_in_a_host_function_is_still_held) {
     absl::Status refused;
     int codes[2] = {};
   } held;
-  held.primary = PrimaryContext::Retain(kFirst).value();
+  held.primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST(cuguest_primary_retain(&held.of_c, 0) == 0);
   BOOST_TEST(cuguest_acquire_on(&held.acquired, 0, CUGUEST_REFUSE) == 0);
   {
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(what_is_released_in_a_host_function_is_still_held) {
     BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     const auto release = [](void* data) {
       auto* const refused = static_cast<Held*>(data);
-      refused->refused = refused->primary.Release();
+      refused->refused = ToStatus(refused->primary.Release());
       refused->codes[0] = cuguest_primary_release(&refused->of_c);
       refused->codes[1] = cuguest_acquired_release(&refused->acquired);
     };
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(what_is_released_in_a_host_function_is_still_held) {
 BOOST_AUTO_TEST_CASE(a_device_that_is_not_there) {
   const Device nobody = Device::Borrow(99);
   for (const absl::Status& status :
-       {PrimaryContext::Retain(nobody).status(), PrimaryContext::RetainIfActive(nobody).status(),
-        PrimaryContext::Query(nobody).status()}) {
+       {ToStatus(PrimaryContext::Retain(nobody)), ToStatus(PrimaryContext::RetainIfActive(nobody)),
+        ToStatus(PrimaryContext::Query(nobody))}) {
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_DEVICE));
     BOOST_TEST(absl::StrContains(std::string(status.message()), "device 99"));
   }
@@ -190,13 +190,13 @@ BOOST_AUTO_TEST_CASE(many_threads_share_one_count) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([] {
       for (int round = 0; round < 5; ++round) {
-        PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+        PrimaryContext primary = PrimaryContext::Retain(kFirst);
         const ContextGuard guard(primary.get());
         if (!guard.ok()) std::abort();
       }
     });
   }
-  PrimaryContext anchor = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext anchor = PrimaryContext::Retain(kFirst);
   for (std::thread& thread : threads) thread.join();
   BOOST_TEST(IsActive(kFirst));
   BOOST_TEST(anchor.Release().ok());
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(many_threads_share_one_count) {
 }
 
 BOOST_AUTO_TEST_CASE(the_other_devices_primary_stays_away, *cuguest_test::NeedsDevices(2)) {
-  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(1)).value();
+  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(1));
   const ContextGuard guard(second.context());
   BOOST_TEST(IsActive(Device::Borrow(1)));
   BOOST_TEST(!IsActive(kFirst));
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status_and_leaks_nothing, *cuguest_t
     Sim::FailCall(entry, 1, CUDA_ERROR_OUT_OF_MEMORY);
     const bool state = std::string(entry) == "cuDevicePrimaryCtxGetState";
     const absl::Status status =
-        state ? PrimaryContext::Query(kFirst).status() : PrimaryContext::Retain(kFirst).status();
+        state ? ToStatus(PrimaryContext::Query(kFirst)) : ToStatus(PrimaryContext::Retain(kFirst));
     Sim::ClearFaults();
     BOOST_TEST((status.code() == absl::StatusCode::kResourceExhausted), entry);
     BOOST_TEST((Sim::Live() == before), entry);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status_and_leaks_nothing, *cuguest_t
 // (For the first time: test/process/no_query_creates_test.cc.)
 BOOST_AUTO_TEST_CASE(a_repair_retains_no_known_primary, *cuguest_test::OnlySim()) {
   const cuguest_test::OwnContext current;
-  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   cuguest_test::SetStack({current.get()});
   Sim::ResetCalls();
   {

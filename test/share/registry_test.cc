@@ -40,15 +40,15 @@ void UnknownEndingDestroysNothing() {
   {
     const auto joined = SharedContext::Attach(context);
     CHECK(joined.ok());
-    CHECK(joined->use_count() == 2);
-    CHECK(joined->owner() == SharedContext::Owner::kOther);
+    CHECK(joined.use_count() == 2);
+    CHECK(joined.owner() == SharedContext::Owner::kOther);
     CHECK(Registry::Leave(opened) == CUDA_SUCCESS);
   }
   CHECK(IsAlive(context));
   auto again = SharedContext::Attach(context);
   CHECK(again.ok());
-  CHECK(again->use_count() == 1);
-  CHECK(again->Release().ok());
+  CHECK(again.use_count() == 1);
+  CHECK(again.Release().ok());
   CHECK(IsAlive(context));
   CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/shared_context.h"
+#include "cuguest/devices.h"
 
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
+#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
@@ -37,15 +39,15 @@ using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
 
-SharedContext Create() { return SharedContext::Create(kFirst).value(); }
-SharedContext Attach(CUcontext context) { return SharedContext::Attach(context).value(); }
+SharedContext Create() { return SharedContext::Create(kFirst); }
+SharedContext Attach(CUcontext context) { return SharedContext::Attach(context); }
 
 template <typename Function>
 void OnAnotherThread(const Function& function) {
   std::thread(function).join();
 }
 
-bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
+bool IsActive() { return PrimaryContext::Query(kFirst).active; }
 
 // Whether a context is alive, also after it was destroyed: it is an entry of another thread's
 // stack meanwhile, which keeps its memory.
@@ -121,7 +123,7 @@ BOOST_AUTO_TEST_CASE(create_leaves_it_floating) {
 }
 
 BOOST_AUTO_TEST_CASE(flags_reach_the_driver) {
-  const SharedContext shared = SharedContext::Create(kFirst, CU_CTX_SCHED_BLOCKING_SYNC).value();
+  const SharedContext shared = SharedContext::Create(kFirst, CU_CTX_SCHED_BLOCKING_SYNC);
   const ContextGuard guard(shared.get());
   unsigned flags = 0;
   BOOST_TEST(RAW(cuCtxGetFlags)(&flags) == CUDA_SUCCESS);
@@ -160,7 +162,7 @@ BOOST_AUTO_TEST_CASE(attach_joins_and_the_creator_may_leave_first) {
   SharedContext other = Attach(creator.get());
   BOOST_TEST((other.owner() == Owner::kShared));
   BOOST_TEST((other.context() == creator.context()));
-  SharedContext by_ref = SharedContext::Attach(creator.context()).value();
+  SharedContext by_ref = SharedContext::Attach(creator.context());
   BOOST_TEST(creator.use_count() == 3);
   Watch watch(creator.get());
   BOOST_TEST(creator.Release().ok());
@@ -196,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
 }
 
 BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
-  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   SharedContext a = Attach(theirs.get());
   BOOST_TEST((a.owner() == Owner::kPrimary));
   SharedContext b = Attach(theirs.get());
@@ -212,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
   c = SharedContext();
   BOOST_TEST(!IsActive());
   // And nobody else's reference was released.
-  theirs = PrimaryContext::Retain(kFirst).value();
+  theirs = PrimaryContext::Retain(kFirst);
   BOOST_TEST(Attach(theirs.get()).Release().ok());
   BOOST_TEST(IsActive());
 }
@@ -226,7 +228,7 @@ BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
 }
 
 BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_it) {
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const OwnContext theirs;
   SharedContext shared = Attach(theirs.get());
   BOOST_TEST((shared.owner() == Owner::kOther));
@@ -236,12 +238,12 @@ BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_it) {
 
 // It may be destroyed meanwhile, so it must not be entered to find out what it is.
 BOOST_AUTO_TEST_CASE(attaching_enters_no_context, *OnlySim()) {
-  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const OwnContext theirs;
   Sim::ResetCalls();
   for (const CUcontext context : {theirs.get(), primary.get()}) {
     const SharedContext by_handle = Attach(context);
-    const SharedContext by_ref = SharedContext::Attach(ContextRef::Borrow(context)).value();
+    const SharedContext by_ref = SharedContext::Attach(ContextRef::Borrow(context));
     BOOST_TEST((by_ref.owner() == (context == primary.get() ? Owner::kPrimary : Owner::kOther)));
   }
   BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 0u);
@@ -250,14 +252,14 @@ BOOST_AUTO_TEST_CASE(attaching_enters_no_context, *OnlySim()) {
 
 BOOST_AUTO_TEST_CASE(the_primary_of_any_device_is_recognised, *cuguest_test::NeedsDevices(2)) {
   const Device second = Device::Borrow(1);
-  const PrimaryContext firsts = PrimaryContext::Retain(kFirst).value();
-  PrimaryContext seconds = PrimaryContext::Retain(second).value();
+  const PrimaryContext firsts = PrimaryContext::Retain(kFirst);
+  PrimaryContext seconds = PrimaryContext::Retain(second);
   SharedContext shared = Attach(seconds.get());
   BOOST_TEST((shared.owner() == Owner::kPrimary));
   BOOST_TEST(seconds.Release().ok());
-  BOOST_TEST(PrimaryContext::Query(second).value().active);
+  BOOST_TEST(PrimaryContext::Query(second).active);
   BOOST_TEST(shared.Release().ok());
-  BOOST_TEST(!PrimaryContext::Query(second).value().active);
+  BOOST_TEST(!PrimaryContext::Query(second).active);
 }
 
 // Wherever a reference was counted, it may be moved and released anywhere.
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_a_context_is_refused) {
   munmap(page, 4096);
   for (const size_t value : {size_t{0}, size_t{1}, size_t{8}, size_t{0x1234}, ~size_t{7},
                              reinterpret_cast<size_t>(page), reinterpret_cast<size_t>(&page) + 1}) {
-    const absl::Status status = SharedContext::Attach(reinterpret_cast<CUcontext>(value)).status();
+    const absl::Status status = ToStatus(SharedContext::Attach(reinterpret_cast<CUcontext>(value)));
     BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), value << status.ToString());
   }
   BOOST_TEST(!SharedContext::Attach(ContextRef()).ok());
@@ -297,8 +299,8 @@ BOOST_AUTO_TEST_CASE(a_dead_context_is_refused) {
   Watch watch(theirs.get());
   const CUcontext context = theirs.release();
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
-  const absl::Status by_handle = SharedContext::Attach(context).status();
-  const absl::Status by_ref = SharedContext::Attach(ref).status();
+  const absl::Status by_handle = ToStatus(SharedContext::Attach(context));
+  const absl::Status by_ref = ToStatus(SharedContext::Attach(ref));
   BOOST_TEST(CodeNaming(by_handle, context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(CodeNaming(by_ref, context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
@@ -306,11 +308,11 @@ BOOST_AUTO_TEST_CASE(a_dead_context_is_refused) {
 BOOST_AUTO_TEST_CASE(
     a_ref_to_an_earlier_incarnation_is_refused,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  PrimaryContext before = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext before = PrimaryContext::Retain(kFirst);
   const ContextRef ref = before.context();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
-  const PrimaryContext after = PrimaryContext::Retain(kFirst).value();
-  BOOST_TEST(CodeNaming(SharedContext::Attach(ref).status(), ref.get()) ==
+  const PrimaryContext after = PrimaryContext::Retain(kFirst);
+  BOOST_TEST(CodeNaming(ToStatus(SharedContext::Attach(ref)), ref.get()) ==
              CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(SharedContext::Attach(after.context()).ok());
 }
@@ -318,8 +320,8 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(detaching_twice_says_so) {
   SharedContext shared = Create();
   BOOST_TEST(shared.Release().ok());
-  BOOST_TEST((shared.Release().code() == absl::StatusCode::kFailedPrecondition));
-  BOOST_TEST((SharedContext().Release().code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST((ToStatus(shared.Release()).code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST((ToStatus(SharedContext().Release()).code() == absl::StatusCode::kFailedPrecondition));
 }
 
 BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
@@ -329,7 +331,7 @@ BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   const CUcontext context = theirs.release();
   Watch watch(context);
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
-  BOOST_TEST(CodeNaming(a.Release(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeNaming(ToStatus(a.Release()), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(a.get() == nullptr);
   b = SharedContext();
 }
@@ -346,7 +348,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
   std::vector<OwnContext> next(2);  // the simulation's first has the handle; a driver's may
   BOOST_TEST(!shared.Release().ok());
-  BOOST_TEST(CodeNaming(other.Release(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeNaming(ToStatus(other.Release()), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   for (const OwnContext& one : next) BOOST_TEST(ContextRef::Borrow(one.get()).ok());
   if (Sim::IsActive()) BOOST_TEST(next[0].get() == context);
 }
@@ -354,15 +356,16 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(
     the_device_is_reset_while_the_primary_is_attached,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   SharedContext shared = Attach(theirs.get());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   // The host retains it again, and the new incarnation is attached as well.
-  PrimaryContext again = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext again = PrimaryContext::Retain(kFirst);
   SharedContext second = Attach(again.get());
   BOOST_TEST(second.get() == shared.get());
   BOOST_TEST(second.use_count() == 1);
-  BOOST_TEST(CodeNaming(shared.Release(), again.get()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeNaming(ToStatus(shared.Release()), again.get()) ==
+             CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(second.Release().ok());
   BOOST_TEST(IsActive());
   BOOST_TEST(again.Release().ok());
@@ -419,7 +422,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_inside_a_guard) {
 }
 
 BOOST_AUTO_TEST_CASE(the_copy_in_this_process_is_alone) {
-  BOOST_TEST(SharedContext::CheckSharing().ok());
+  BOOST_TEST(cuguest::CheckSharing().ok());
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -443,7 +446,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(calls([&] { BOOST_TEST(shared.Release().ok()); }) == 1u);
   BOOST_TEST(calls([&] { other = SharedContext(); }) == 3u);
   // Of devices whose primary context was held before nothing is asked.
-  for (int device = 0; device < Device::Count().value(); ++device) {
+  for (int device = 0; device < cuguest::CountDevices().value(); ++device) {
     BOOST_TEST(cuguest::PrimaryContext::Retain(Device::Borrow(device)).ok());
   }
   BOOST_TEST(calls([&] { shared = Attach(theirs.get()); }) == 3u);
@@ -468,17 +471,17 @@ BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
 
 BOOST_AUTO_TEST_CASE(memory_runs_out_in_create, *OnlySim()) {
   Sim::FailCall("cuCtxCreate", 1, CUDA_ERROR_OUT_OF_MEMORY);
-  const absl::Status status = SharedContext::Create(kFirst).status();
+  const absl::Status status = ToStatus(SharedContext::Create(kFirst));
   BOOST_TEST((status.code() == absl::StatusCode::kResourceExhausted));
   BOOST_TEST(absl::StrContains(std::string(status.message()), "device 0"));
   BOOST_TEST(GetStack().empty());
 }
 
 BOOST_AUTO_TEST_CASE(create_passes_on_what_the_driver_refuses) {
-  BOOST_TEST((SharedContext::Create(kFirst, 0x1000).status().code() ==
+  BOOST_TEST((ToStatus(SharedContext::Create(kFirst, 0x1000)).code() ==
               absl::StatusCode::kInvalidArgument));
   BOOST_TEST(
-      (SharedContext::Create(Device::Borrow(99)).status().code() == absl::StatusCode::kNotFound));
+      (ToStatus(SharedContext::Create(Device::Borrow(99))).code() == absl::StatusCode::kNotFound));
   BOOST_TEST(GetStack().empty());
 }
 
@@ -492,17 +495,17 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
     const std::string entry = Sim::EntryName(i);
     for (unsigned nth = 1; nth <= 4; ++nth) {
       BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
-        PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+        PrimaryContext primary = PrimaryContext::Retain(kFirst);
         Sim::FailCall(entry.c_str(), nth, CUDA_ERROR_OPERATING_SYSTEM);
         for (const CUcontext context : {theirs.get(), primary.get()}) {
           auto attached = SharedContext::Attach(context);
           if (!attached.ok()) ++failed;
-          if (attached.ok() && !attached->Release().ok()) ++failed;
+          if (attached.ok() && !attached.Release().ok()) ++failed;
         }
         auto made = SharedContext::Create(kFirst);
         if (!made.ok()) ++failed;
-        const CUcontext context = made.ok() ? made->get() : nullptr;
-        const bool detached = !made.ok() || made->Release().ok();
+        const CUcontext context = made.ok() ? made.get() : nullptr;
+        const bool detached = !made.ok() || made.Release().ok();
         Sim::ClearFaults();
         if (!detached) {  // as the status says: it exists, uncounted
           ++failed;
@@ -534,10 +537,10 @@ BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
       const SharedContext& mine = i % 2 == 0 ? ours : foreign;
       for (int round = 0; round < kRounds; ++round) {
         auto attached = SharedContext::Attach(mine.get());
-        if (!attached.ok() || attached->use_count() < 2) ++wrong;
+        if (!attached.ok() || attached.use_count() < 2) ++wrong;
         if (round % 16 != 0) continue;
-        const SharedContext copy = *attached;
-        if (!attached->Release().ok()) ++wrong;
+        const SharedContext copy = attached;
+        if (!attached.Release().ok()) ++wrong;
       }
     });
   }
@@ -601,7 +604,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_races_with_newcomers) {
         const auto attached = SharedContext::Attach(ref);
         if (!attached.ok()) return;
         ++joined;
-        const ContextGuard guard(attached->get());  // alive as long as we hold it
+        const ContextGuard guard(attached.get());  // alive as long as we hold it
         unsigned flags = 0;
         if (RAW(cuCtxGetFlags)(&flags) != CUDA_SUCCESS) joined = -100;
       });

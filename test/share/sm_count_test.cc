@@ -41,7 +41,7 @@ bool HasGreenContexts() { return cuguest_test::FindRawSymbol("cuGreenCtxCreate")
 
 BOOST_AUTO_TEST_CASE(a_device_has_all_of_them) {
   BOOST_TEST((SmCountOf(kFirst).value() == All()));
-  BOOST_TEST(!PrimaryContext::Query(kFirst).value().active);
+  BOOST_TEST(!PrimaryContext::Query(kFirst).active);
   const absl::Status status = SmCountOf(Device::Borrow(77)).status();
   BOOST_TEST((status.code() == absl::StatusCode::kNotFound), status.ToString());
 }
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_green_context_has_its_part,
 
 BOOST_AUTO_TEST_CASE(no_context_and_a_dead_one_are_refused) {
   BOOST_TEST(!SmCountOf(ContextRef()).ok());
-  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextRef before = primary.context();
   BOOST_TEST(primary.Release().ok());
   const absl::Status status = SmCountOf(before).status();

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(parts_have_what_was_asked_for, *NeedsDriver(12040, kWhy)) {
       CheckIsSplit(most, least);
     }
   }
-  BOOST_TEST(!PrimaryContext::Query(kFirst).value().active);
+  BOOST_TEST(!PrimaryContext::Query(kFirst).active);
 }
 
 BOOST_AUTO_TEST_CASE(the_whole_device_leaves_no_rest, *NeedsDriver(12040, kWhy)) {

@@ -62,8 +62,7 @@ absl::StatusOr<CUcontext> Named(CUcontext context) {
 
 // Of a class that is derived from a StatusOr.
 absl::StatusOr<CUcontext> Found(CUstream stream) {
-  CUGUEST_ASSIGN_OR_RETURN(const cuguest::AcquiredContext acquired,
-                           cuguest::AcquireFromStream(stream));
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Acquired acquired, cuguest::AcquireFromStream(stream));
   return acquired.get();
 }
 

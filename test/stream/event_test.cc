@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(it_is_recorded_in_its_own_context_only) {
 BOOST_AUTO_TEST_CASE(streams_of_other_contexts_wait_for_it) {
   const OwnContext a;
   const OwnContext b;
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Event event = MakeEvent(RefTo(a));
   OK(Said(event.Record(StreamRef::Borrow(nullptr, RefTo(a)))));
   for (const ContextRef& context : {RefTo(b), primary.context()}) {
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(streams_of_other_devices_wait_for_it, *NeedsDevices(2)) {
 
 BOOST_AUTO_TEST_CASE(a_primary_context_and_its_green_ones_are_one, *NeedsGreenContexts()) {
   const OwnContext user;
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Green green;
   const Stream streams[] = {MakeStream(green.ref()), MakeStream(primary.context())};
   Event events[] = {MakeEvent(green.ref()), MakeEvent(primary.context())};
@@ -261,12 +261,12 @@ BOOST_AUTO_TEST_CASE(
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext other;
   const Stream stream = MakeStream(RefTo(other));
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Event event = MakeEvent(primary.context());
   Event assigned = MakeEvent(primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   CheckIsOver(event, stream.ref());
-  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0));
   CheckIsOver(event, stream.ref());
   assigned = MakeEvent(revived.context());
   OK(Said(assigned.Record(StreamRef::Borrow(nullptr, revived.context()))));

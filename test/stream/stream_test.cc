@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_special_stream_of_no_context_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(the_primary_contexts_streams) {
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const Stream stream = MakeStream(primary.context());
   CheckWorks(stream.ref(), {});
   for (const CUstream special : kSpecial) {
@@ -130,13 +130,13 @@ BOOST_AUTO_TEST_CASE(after_its_context_was_destroyed) {
 BOOST_AUTO_TEST_CASE(
     after_the_primary_context_was_reset,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   const Stream stream = MakeStream(primary.context());
   const StreamRef stream_0 = StreamRef::Borrow(nullptr, primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
-  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0));
   CheckIsOver(stream.ref());
   CheckIsOver(stream_0);
   CheckWorks(StreamRef::Borrow(nullptr, revived.context()), {});
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(there_is_no_per_thread_one) {
   const StreamRef stream = StreamRef::Borrow(CU_STREAM_PER_THREAD, green.ref());
   CheckRefuses(stream, CUDA_ERROR_INVALID_HANDLE, absl::StatusCode::kInvalidArgument);
   BOOST_TEST(Mentions(stream.Synchronize(), "green contexts do not have"));
-  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Event event = MakeEvent(primary.context());
   BOOST_TEST(Mentions(event.Record(stream), "green contexts do not have"));
 }
@@ -351,11 +351,11 @@ BOOST_AUTO_TEST_CASE(it_goes_with_its_context) {
 BOOST_AUTO_TEST_CASE(
     it_goes_with_the_primary_context,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   Stream stream = MakeStream(primary.context());
   Stream assigned = MakeStream(primary.context());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const PrimaryContext revived = PrimaryContext::Retain(Device::Borrow(0));
   assigned = MakeStream(revived.context());
   IS(Said(stream.Release()), CONTEXT_IS_DESTROYED);
   static_cast<void>(primary.Leak());

@@ -280,10 +280,10 @@ absl::StatusOr<Contexts> Contexts::Create(const Driver& driver, Device device) {
     CUGUEST_RETURN_IF_ERROR(context);
     made.push_back(*std::move(context));
   }
-  absl::StatusOr<PrimaryContext> p = PrimaryContext::Retain(device);
+  PrimaryContext p = PrimaryContext::Retain(device);
   CUGUEST_RETURN_IF_ERROR(p);
   return Contexts{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3]),
-                  *std::move(p)};
+                  std::move(p)};
 }
 
 Cast Contexts::Names() const {

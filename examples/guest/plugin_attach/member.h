@@ -41,14 +41,14 @@ class Member {
   // Attaches to `*context`, or creates it if it is null. Either takes one reference.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Member>> Join(cuguest::Device device,
                                                                     CUcontext* context) {
-    absl::StatusOr<SharedContext> shared =
+    SharedContext shared =
         *context == nullptr ? SharedContext::Create(device) : SharedContext::Attach(*context);
     CUGUEST_RETURN_IF_ERROR(shared);
 
-    absl::StatusOr<Work> work = Work::Prepare(shared->context());
+    absl::StatusOr<Work> work = Work::Prepare(shared.context());
     CUGUEST_RETURN_IF_ERROR(work);
-    *context = shared->get();
-    return std::unique_ptr<Member>(new Member(*std::move(shared), *std::move(work)));
+    *context = shared.get();
+    return std::unique_ptr<Member>(new Member(std::move(shared), *std::move(work)));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Process(const Signal& in) {

@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/internal/primary.h"
 #include "cuguest/primary_context.h"
@@ -85,7 +85,7 @@ struct RuntimeContext {
 namespace impl {
 
 CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
-  const absl::StatusOr<Device> first = Device::At(Device::Ordinal{0});
+  const absl::StatusOr<Device> first = DeviceAt(Device::Ordinal{0});
   if (!first.ok()) return first.status();
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);
   if (!state.ok()) return state.status();
@@ -102,7 +102,7 @@ inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
   const CUresult code = (*driver)->CtxGetCurrent(&current);
   if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
   if (current == nullptr) return impl::WithNothingCurrent();
-  const absl::StatusOr<Device> device = Device::OfCurrentContext();
+  const absl::StatusOr<Device> device = CurrentDevice();
   if (!device.ok()) return device.status();
   const ContextRef context = ContextRef::Borrow(current);
   if (context.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {

@@ -13,7 +13,7 @@
 #include <cuda.h>
 
 #include "absl/status/statusor.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/runtime/binding.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
@@ -30,7 +30,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched.
 /// Errors: as Device::At: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
-  return Device::At(Device::Ordinal{number});
+  return DeviceAt(Device::Ordinal{number});
 }
 
 CUGUEST_END_RUNTIME_NAMESPACE

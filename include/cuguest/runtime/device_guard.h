@@ -14,12 +14,12 @@
 #ifndef CUGUEST_RUNTIME_DEVICE_GUARD_H_
 #define CUGUEST_RUNTIME_DEVICE_GUARD_H_
 
-#include "absl/status/status.h"
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/error.h"
 #include "cuguest/runtime/binding.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
@@ -30,7 +30,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Count:   one reference to the primary context while the scope lasts, unless a context of the
 ///          device was current.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-/// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed has
+/// Errors:  test ok(). error() is that of AcquireOn or of ContextGuard; a guard that failed has
 ///          changed nothing. An inactive primary context of `device` is an error; with kCreate it
 ///          is created, and no other, as cudaSetDevice does. What a callee leaves behind is an
 ///          incident, repaired as by any ContextGuard; only the device that cudaGetDevice names
@@ -50,7 +50,7 @@ class [[nodiscard]] DeviceGuard {
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] CUGUEST_HIDE absl::Status status() const { return guard_.status(); }
+  [[nodiscard]] CUGUEST_HIDE Error error() const noexcept { return guard_.error(); }
 
   /// Needs ok(). The context that the runtime works in; valid as long as this object.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return guard_.context(); }

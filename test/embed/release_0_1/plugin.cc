@@ -121,7 +121,7 @@ SharedContext* AttachFirst(const ContextRef& context) {
 
 SharedContext& At(void* unit) { return *static_cast<SharedContext*>(unit); }
 
-// As 0.1.0's SharedContext::CheckSharing().
+// As 0.1.0's CheckSharing().
 std::string CheckSharing() {
   const Registry* ours = &Registry::OfProcess();
   const Registry* home = nullptr;

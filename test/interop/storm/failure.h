@@ -39,6 +39,11 @@ void RequireOk(const T& carrier) {
   if (!carrier.ok()) throw Failure{cuguest::ToStatus(carrier).ToString()};
 }
 template <typename T>
+T Value(T object) {
+  Require(ToStatus(object));
+  return object;
+}
+template <typename T>
 T Value(absl::StatusOr<T> result) {
   Require(result.status());
   return *std::move(result);

@@ -3,6 +3,7 @@
 #include "test/interop/storm/footprint.h"
 
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
 #include "cuguest/primary_context.h"
 #include "test/interop/storm/failure.h"
 #include "test/support/raw_driver.h"
@@ -69,7 +70,7 @@ std::string WhatIsLeft() {
   std::string text;
   const SimLive live = Sim::Live();
   for (const Count& count : kCounts) AddDifference(count.name, 0, live.*count.count, &text);
-  for (int device = 0; device < Value(Device::Count()); ++device) {
+  for (int device = 0; device < Value(cuguest::CountDevices()); ++device) {
     const auto state = Value(cuguest::PrimaryContext::Query(Device::Borrow(device)));
     if (state.active) text += "  an active primary context on device " + std::to_string(device);
   }

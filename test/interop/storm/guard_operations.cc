@@ -14,6 +14,7 @@
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/device_guard.h"
+#include "cuguest/status.h"
 #include "test/guard/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
@@ -21,7 +22,7 @@
 namespace storm {
 namespace {
 
-using cuguest::AcquiredContext;
+using cuguest::Acquired;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -154,14 +155,14 @@ void CallCallee(Worker& worker) {
 void OnDevice(Worker& worker) {
   const int device = worker.random.Below(worker.world().devices());
   cuguest::runtime::DeviceGuard guard(Device::Borrow(device), cuguest::IfInactive::kCreate);
-  Require(guard.status());
+  Require(ToStatus(guard));
   int said = -1;
   REQUIRE_CALL(cudaGetDevice(&said));
   Require(said == device, "cudaGetDevice says the guard's device");
   Require(guard.Reassert(), "reassert");
 }
 
-void RequireAcquired(const AcquiredContext& acquired, const ContextRef& expected) {
+void RequireAcquired(const Acquired& acquired, const ContextRef& expected) {
   Require(acquired.context() == expected, "the context that was acquired is the owner");
   const ContextGuard guard(acquired.context());
   RequireInside(guard);
@@ -180,7 +181,7 @@ void FromPointer(Worker& worker) {
 void FromDevice(Worker& worker) {
   const int device = worker.random.Below(worker.world().devices());
   const auto acquired = Value(cuguest::AcquireOn(Device::Borrow(device)));
-  if (acquired.source() == AcquiredContext::Source::kCurrent) {
+  if (acquired.source() == Acquired::Source::kCurrent) {
     Require(acquired.get() == worker.top(), "the current context is acquired");
   } else {
     RequireAcquired(acquired, worker.world().primary(device));

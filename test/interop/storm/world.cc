@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
+#include "cuguest/status.h"
 #include "kernels/saxpy.h"
 #include "test/interop/storm/failure.h"
 
@@ -27,7 +29,7 @@ constexpr int kSlots = 2;
 }  // namespace
 
 World::World(const Options& options) : options_(options) {
-  const int devices = Value(Device::Count());
+  const int devices = Value(cuguest::CountDevices());
   for (int device = 0; device < devices; ++device) {
     primaries_.push_back(Value(PrimaryContext::Retain(Device::Borrow(device))));
   }
@@ -83,7 +85,7 @@ void World::ResetPrimaries() {
       REQUIRE_CALL(cudaDeviceReset());
     }
     Require(primary.WasReset(), "a reset ends this incarnation of the primary context");
-    Require(primary.Release());
+    Require(ToStatus(primary.Release()));
     primary = Value(PrimaryContext::Retain(primary.device()));
   }
   TouchPrimaries();

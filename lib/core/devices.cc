@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 
 #include <cstring>
 
@@ -51,7 +51,7 @@ std::string Device::Uuid::ToString() const {
   return text;
 }
 
-absl::StatusOr<int> Device::Count() {
+absl::StatusOr<int> CountDevices() {
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (ProblemOf(driver.status()) == Driver::Problem::kNoDevice) return 0;
   if (!driver.ok()) return driver.status();
@@ -60,51 +60,53 @@ absl::StatusOr<int> Device::Count() {
   return count;
 }
 
-absl::StatusOr<Device> Device::At(Device::Ordinal ordinal) {
+absl::StatusOr<Device> DeviceAt(Device::Ordinal ordinal) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUdevice handle = 0;
   const CUresult code = internal::AskOf(static_cast<int>(ordinal), [&] {
     return driver->DeviceGet(&handle, static_cast<int>(ordinal));
   });
-  if (code == CUDA_SUCCESS) return Device(handle);
+  if (code == CUDA_SUCCESS) return Device::Borrow(handle);
   return internal::NoDeviceStatus(code, static_cast<int>(ordinal));
 }
 
-absl::StatusOr<Device> Device::OfCurrentContext() {
+absl::StatusOr<Device> CurrentDevice() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUdevice handle = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR(driver->CtxGetDevice(&handle),
                                "find the device of the current context");
-  return Device(handle);
+  return Device::Borrow(handle);
 }
 
-absl::StatusOr<std::string> Device::Name() const {
+absl::StatusOr<std::string> NameOf(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char name[256] = {};
   CUGUEST_RETURN_IF_CUDA_ERROR(
-      internal::AskOf(handle_, [&] { return driver->DeviceGetName(name, sizeof(name), handle_); }),
-      "read the device's name", DeviceText(handle_));
+      internal::AskOf(device.get(),
+                      [&] { return driver->DeviceGetName(name, sizeof(name), device.get()); }),
+      "read the device's name", DeviceText(device.get()));
   return std::string(name);
 }
 
-absl::StatusOr<std::string> Device::PciBusId() const {
+absl::StatusOr<std::string> PciBusIdOf(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char id[32] = {};
   CUGUEST_RETURN_IF_CUDA_ERROR(
-      internal::AskOf(handle_, [&] { return driver->DeviceGetPCIBusId(id, sizeof(id), handle_); }),
-      "read the device's PCI id", DeviceText(handle_));
+      internal::AskOf(device.get(),
+                      [&] { return driver->DeviceGetPCIBusId(id, sizeof(id), device.get()); }),
+      "read the device's PCI id", DeviceText(device.get()));
   return std::string(id);
 }
 
-absl::StatusOr<Device::Uuid> Device::GetUuid() const {
+absl::StatusOr<Device::Uuid> UuidOf(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   const auto of_device = driver->Require(&Driver::DeviceGetUuid);
   if (!of_device.ok()) return of_device.status();
-  const absl::StatusOr<Device::Uuid> whole = ReadUuid(*of_device, handle_);
+  const absl::StatusOr<Device::Uuid> whole = ReadUuid(*of_device, device.get());
   // The same name, and another function since CUDA 11.4.
   const auto of_instance = driver->Find<decltype(Driver::DeviceGetUuid)>("cuDeviceGetUuid", 11040);
   if (!whole.ok() || !of_instance.ok()) return whole;
-  absl::StatusOr<Device::Uuid> own = ReadUuid(*of_instance, handle_);
+  absl::StatusOr<Device::Uuid> own = ReadUuid(*of_instance, device.get());
   if (own.ok()) own->is_mig = *own != *whole;
   return own;
 }

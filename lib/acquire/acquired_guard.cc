@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuguest/acquired_guard.h"
+
+#include "lib/core/failure.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
+                          const internal::CurrentContext* asked) noexcept {
+  acquired_ = std::move(acquired);
+  if (!acquired_.ok()) return;
+  const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
+                          acquired_.source() == Acquired::Source::kCurrent;
+  if (is_current) {
+    guard_.scope_.Enter(*asked, where);
+  } else {
+    guard_.scope_.Enter(context(), mode == GuardMode::kAlwaysPush, where);
+  }
+}
+
+Error AcquiredGuard::error() const noexcept {
+  if (!acquired_.ok()) return acquired_.error();
+  const Error error = internal::Failure(guard_.result(), guard_.doing());
+  const char* const advice = guard_.advice();
+  if (*advice == '\0') return error;
+  return internal::OfHandle(error, Error::Subject::kAdvice, advice);
+}
+
+CUGUEST_END_NAMESPACE
