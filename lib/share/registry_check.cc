@@ -2,6 +2,8 @@
 //
 // Whether the copies of cuguest in this process count in one registry.
 
+#include "lib/share/registry.h"
+
 #include <limits.h>
 
 #include <cstdio>
@@ -12,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cuguest/compatibility.h"
-#include "lib/share/registry.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
