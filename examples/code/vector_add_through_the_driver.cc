@@ -4,7 +4,7 @@
 //
 //   the guide's vector addition        | here
 //   -----------------------------------+-------------------------------------------------
-//   cuInit, cuDeviceGet                | Device::At, which RunExample has called
+//   cuInit, cuDeviceGet                | DeviceAt, which RunExample has called
 //   cuCtxCreate, current from then on  | SharedContext::Create, current nowhere
 //   cuModuleLoad, cuModuleGetFunction  | Module::LoadIn, Module::GetKernel
 //   cuMemAlloc, cuMemcpyHtoD           | DeviceBuffer::CopyOf

@@ -70,7 +70,7 @@ struct [[nodiscard]] Error {
     kPointer,
     kRange,     ///< `bytes` at `handle`
     kOwner,     ///< memory that belongs to the context `handle`
-    kCreation,  ///< a context on `device`, with the flags in `handle`, `sms` and `cig_type`
+    kCreation,  ///< a context on `device`: flags in `handle`, SMs in `bytes`, and `cig_type`
   };
 
   CUresult code = CUDA_SUCCESS;
@@ -82,7 +82,7 @@ struct [[nodiscard]] Error {
   CUcontext current = nullptr;  ///< kOtherDevice, kInactive: what is current, on `current_device`
   CUdevice device = 0;
   CUdevice current_device = 0;
-  unsigned long long bytes = 0;        ///< kRange; or `sms` of kCreation
+  unsigned long long bytes = 0;        ///< of kRange; the SMs of kCreation
   unsigned long long found_at = 0;     ///< kOutside: where the allocation there begins,
   unsigned long long found_bytes = 0;  ///< and its size
 
@@ -91,8 +91,9 @@ struct [[nodiscard]] Error {
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return code == CUDA_SUCCESS; }
 
   /// Writes what ToStatus() says, as far as it fits, with a NUL behind it, and returns the number
-  /// of bytes without that which the whole has. Of kNoDriver and kNotInitialized it knows the code
-  /// alone. Calls no driver, allocates nothing.
+  /// of bytes without that which the whole has. ToStatus() says more of kNoDriver and
+  /// kNotInitialized, of which this writes the code alone, of kTooOld (which driver has it) and of
+  /// kNoDevice (how many there are). Calls no driver, allocates nothing.
   CUGUEST_API std::size_t Write(char* text, std::size_t size) const noexcept;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: docs/notes.md; tier: 2
-/// \file `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime
-/// and every other library of the process share. The reference keeps that context alive, unless
+/// \file
+/// `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime and
+/// every other library of the process share. The reference keeps that context alive, unless
 /// somebody resets it; it does not make it current, which is ContextGuard's work.
 ///
 ///   PrimaryContext primary = PrimaryContext::Retain(device);

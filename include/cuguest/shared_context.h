@@ -76,8 +76,8 @@ class [[nodiscard]] CUGUEST_API SharedContext {
     /// CUDA in Graphics; nullptr: not. `sharedData` is a graphics client's, a D3D12 command queue
     /// or the data that vkGetExternalComputeQueueDataNV writes, as `sharedDataType` says; only
     /// Create reads it, as far as the CUDA documentation says. Not together with
-    /// `execution_affinity`. Not measured where it is supported. Needs: CUDA 12.5, and a device
-    /// with CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or
+    /// `execution_affinity`. Not measured where it is supported.
+    /// Needs: CUDA 12.5, and a device with CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or
     ///        CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.
     const CUctxCigParam* cig = nullptr;
   };
@@ -97,8 +97,7 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   ///                                an affinity of 0 SMs, CIG data that is null, or both at once:
   ///                                CUDA_ERROR_INVALID_VALUE
   ///         kTooOld                the driver is older than the option; a status names the one
-  ///         that
-  ///                                has it
+  ///                                that has it
   ///         CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, CUDA_ERROR_NOT_SUPPORTED
   ///                                there is no MPS, the process has not so many SMs, or device or
   ///                                driver do not support CUDA in Graphics
@@ -172,8 +171,7 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   /// Releases the reference and reports what the destructor cannot.
   /// Errors: kEmpty             attached to nothing (a second Release): CUDA_ERROR_INVALID_CONTEXT
   ///         kDestroyed         it was destroyed or reset while attached, by its owner or by a
-  ///         reset
-  ///                            of the device: CUDA_ERROR_CONTEXT_IS_DESTROYED; as exact as
+  ///                            reset of the device: CUDA_ERROR_CONTEXT_IS_DESTROYED; as exact as
   ///                            ContextRef::IsAlive. The reference was released all the same.
   ///         the driver's code  destroying the context failed; it stays, uncounted
   /// Post:   attached to nothing, whatever is returned.

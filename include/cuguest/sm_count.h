@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 2
 /// \file
-/// `SmCount` is a number of multiprocessors (SMs): of a device, and of a context, which may have
-/// fewer. A green context has those of its partition, a context with an execution affinity those
-/// that MPS gives it.
+/// How many multiprocessors (SMs) a device has, and a context, which may have fewer: a green
+/// context has those of its partition, a context with an execution affinity those that MPS gives
+/// it.
 ///
-///   absl::StatusOr<SmCount> mine = SmCountOf(context->context());
+///   absl::StatusOr<SmCount> mine = SmCountOf(shared.context());
 ///   if (!mine.ok()) return mine.status();
 ///   const unsigned blocks = 2 * static_cast<unsigned>(*mine);
 

@@ -99,9 +99,9 @@ template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
 CUGUEST_END_NAMESPACE
 
 /// Returns the status of its argument from the enclosing function unless it is OK. The argument is
-/// a status, an object with a status(), such as a StatusOr or an AcquiredGuard, or one that
-/// ToStatus() takes. An object that cannot be copied must be a variable: a guard that is made in
-/// the argument would end before the next line, and does not compile.
+/// a status, an object with a status(), such as a StatusOr, or one that ToStatus() takes, such as a
+/// guard, a SharedContext or an Error. An object that cannot be copied must be a variable: a guard
+/// that is made in the argument would end before the next line, and does not compile.
 /// Cost: the argument is evaluated once; one comparison if it is OK.
 #define CUGUEST_RETURN_IF_ERROR(...)                                              \
   do {                                                                            \
@@ -114,9 +114,9 @@ CUGUEST_END_NAMESPACE
 /// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
 ///
 /// `declaration`, or a variable, becomes the value of a StatusOr, or an object that ToStatus()
-/// takes, either moved; if that is not OK, its status is returned from the function. The expression
-/// is evaluated once. The macro is several statements, so an `if` needs braces around it. A
-/// declaration with a comma outside of parentheses needs an alias.
+/// takes, such as a PrimaryContext, either moved; if that is not OK, its status is returned from
+/// the function. The expression is evaluated once. The macro is several statements, so an `if`
+/// needs braces around it. A declaration with a comma outside of parentheses needs an alias.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
   CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
 

@@ -28,7 +28,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// The device that the runtime calls `number`, checked against the devices of this process:
 /// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
 /// Stack, count, last error: not touched.
-/// Errors: as Device::At: kNotFound with the number of devices there are.
+/// Errors: as DeviceAt: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
   return DeviceAt(Device::Ordinal{number});
 }
