@@ -4,8 +4,11 @@
 
 Renames in sources that use cuguest 0.2 what 0.3 has renamed, and prints, as FILE:LINE: what, the places where a person
 has to decide: docs/migration.md says why. Members are told by their names alone: look through what was renamed where
-your own classes have a Free(), Destroy(), Detach(), Unload(), Disable(), Restore(), Settle() or incarnation(). Of a directory, its sources of C, C++ and CUDA. --check writes nothing, and
-fails if a file would change. A file that includes status.h has been migrated, since its error.h is that of 0.3.
+your own classes have a Free(), Destroy(), Detach(), Unload(), Disable(), Restore(), Settle(), incarnation(), GetUuid()
+or PciBusId(). A variable that is made by SharedContext::Create() or another function that returned an absl::StatusOr
+is the object itself afterwards, as far as its scope goes. Of a directory, its sources of C, C++ and CUDA. --check
+writes nothing, and fails if a file would change. A file that includes status.h has been migrated, since its error.h is
+that of 0.3.
 """
 
 import argparse
@@ -41,6 +44,14 @@ RENAMED = {
     r"(?<=[.>])Settle\(\)": "Reassert()",
     r'(?<=[<"])cuguest/sm_partition\.h(?=[>"])': "cuguest/sm_split.h",
     r'(?<=[<"])cuguest/context_options\.h(?=[>"])': "cuguest/shared_context.h",
+    r'(?<=[<"])cuguest/context_source\.h(?=[>"])': "cuguest/acquire.h",
+    r"\busing cuguest::(?:AcquireResult|AcquiredContext|ContextSource);": "using cuguest::Acquired;",
+    r"\b(?:AcquireResult|AcquiredContext)\b": "Acquired",
+    r"\bContextSource\b": "Acquired::Source",
+    r"(?<![\w:])(?:cuguest::)?SharedContext::CheckSharing\b": "cuguest::CheckSharing",
+    r"(?<![\w:])(?:cuguest::)?Device::At\b": "cuguest::DeviceAt",
+    r"(?<![\w:])(?:cuguest::)?Device::Count\b": "cuguest::CountDevices",
+    r"(?<![\w:])(?:cuguest::)?Device::OfCurrentContext\b": "cuguest::CurrentDevice",
     # One that was named without its namespace goes on to mean what it meant.
     **{rf"\busing cuguest::{old};": f"using {old} = cuguest::{new};" for old, new in NESTED.items()
        if old != "kIncidentKinds"},
@@ -58,7 +69,21 @@ BY_HAND = {
     r"\bThreadResidency\b": "a ContextScope (cuguest/context_scope.h) that enters with GuardMode::kAlwaysPush",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":
         "refuses where the primary context is inactive: say IfInactive::kCreate if it is to be created",
+    r"\bStatusOr<\s*(?:cuguest::)?(?:SharedContext|PrimaryContext(?:::State)?|Acquired)\s*>":
+        "what 0.3 returns is the object itself; a StatusOr that is made of it is ok() also where the object is not",
+    r"\b(?!CUGUEST_)[A-Z_]*ASSIGN_OR_RETURN\([^;]*?"
+    r"\b(?:SharedContext::(?:Create|Attach)|PrimaryContext::(?:Retain|RetainIfActive|Query)"
+    r"|Acquire(?:From(?:Stream|Pointer|Buffer)|On|Current))\(":
+        "no StatusOr any more: CUGUEST_ASSIGN_OR_RETURN takes it",
+    r"\b\w*[aA]cquired?\w*(?:\.|->)device\(\)": "GetDevice(&device), which returns a CUresult",
+    r"\.cig\s*=\s*(?!=|&|nullptr)": "a pointer to what the caller keeps until Create() has returned",
 }
+
+# What returned an absl::StatusOr and returns the object itself, and the types of that.
+MAKES = (r"(?:cuguest::)?(?:SharedContext::(?:Create|Attach)|PrimaryContext::(?:Retain|RetainIfActive|Query)"
+         r"|Acquire(?:From(?:Stream|Pointer|Buffer)|On|Current))")
+MADE = r"(?:cuguest::)?(?:SharedContext|PrimaryContext(?:::State)?|Acquired)"
+GUARD = r"(?:cuguest::)?(?:AcquiredGuard|(?:runtime::)?DeviceGuard)"
 
 EITHER = re.compile("|".join(f"(?:{pattern})" for pattern in RENAMED))
 
@@ -70,10 +95,162 @@ def renamed(match):
     return match[0]
 
 
+def code_of(text):
+    """The text with blanks for what comments and literals say."""
+    literals = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'"
+    return re.sub(literals, lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.S)
+
+
+def close_of(code, at):
+    """Where the bracket at `at` is closed."""
+    depth = 0
+    for i in range(at, len(code)):
+        depth += (code[i] in "([{") - (code[i] in ")]}")
+        if depth == 0:
+            return i
+    return len(code) - 1
+
+
+def scope_end(code, at):
+    """Where what is declared before `at` goes out of scope: a variable with its block, a parameter or what an `if`
+    declares with the block behind the parentheses."""
+    while at < len(code) and code[at] not in ")}":
+        at = (close_of(code, at) if code[at] in "([{" else at) + 1
+    if code[at:at + 1] != ")":
+        return at
+    behind = re.compile(r"[^;{}]*").match(code, at).end()
+    while code[behind:behind + 1] == "{":
+        behind = close_of(code, behind) + 1
+        other = re.compile(r"\s*else\b[^;{}]*").match(code, behind)
+        behind = other.end() if other else behind
+    return behind
+
+
+def is_unary(code, at):
+    """Whether the `*` at `at` is no multiplication, nor of a pointer's type."""
+    before = code[:at].rstrip()
+    return not re.search(r"[\w)\]>]$", before) or re.search(r"\b(?:co_)?return$", before) is not None
+
+
+def replace(text, begin, end, pattern, new, allowed=lambda code, at: True):
+    """The text with what matches in its code from `begin` to `end` replaced, and the new end."""
+    code = code_of(text)
+    for match in reversed(list(re.compile(pattern).finditer(code, begin, end))):
+        if allowed(code, match.start()):
+            with_what = match.expand(new)
+            text = text[:match.start()] + with_what + text[match.end():]
+            end += len(with_what) - (match.end() - match.start())
+    return text, end
+
+
+def unwrap_calls(text):
+    """What is done at once with what a call returns."""
+    for match in reversed(list(re.finditer(rf"(?<![\w.>:])(?:{MAKES}|{GUARD})\(", code_of(text)))):
+        code = code_of(text)
+        begin, end = match.start(), close_of(code, match.end() - 1) + 1
+        if code[:begin].endswith("std::move(") and code[end:end + 1] == ")":
+            begin, end = begin - len("std::move("), end + 1
+        call, rest = text[begin:end], text[end:]
+        if status := re.match(r"\s*\.status\(\)", rest):
+            call, rest = f"cuguest::ToStatus({call})", rest[status.end():]
+        elif value := re.match(r"\s*\.value\(\)", rest):
+            rest = rest[value.end():]
+        elif rest.startswith("->"):
+            rest = "." + rest[2:]
+        elif code[begin - 1:begin] == "*" and is_unary(code, begin - 1):
+            begin -= 1
+        text = text[:begin] + call + rest
+    return text
+
+
+def unwrap_variable(text, name, begin):
+    """What is done with a variable that was a StatusOr, from `begin` to the end of its scope."""
+    end = scope_end(code_of(text), begin)
+    text, end = replace(text, begin, end, rf"\*std::move\({name}\)", f"std::move({name})", is_unary)
+    text, end = replace(text, begin, end, rf"\bstd::move\({name}\)\.value\(\)", f"std::move({name})")
+    text, end = replace(text, begin, end, rf"(?<![\w.>])(?:std::move\({name}\)|{name})\.status\(\)",
+                        f"cuguest::ToStatus({name})")
+    text, end = replace(text, begin, end, rf"(?<![\w.>]){name}\.value\(\)", name)
+    text, end = replace(text, begin, end, rf"(?<![\w)\]>])\(\*{name}\)(?=\.)", name)
+    text, end = replace(text, begin, end, rf"\*{name}\b", name, is_unary)
+    text, end = replace(text, begin, end, rf"(?<![\w.>]){name}->", f"{name}.")
+    return text
+
+
+def unwrap_variables(text):
+    is_made = rf"(?:=\s*|\(\s*|\{{\s*){MAKES}\("
+    declared = rf"\b(?:absl::StatusOr<\s*({MADE})\s*>|{MADE}|auto)(\s*&{{0,2}}\s*\b)(\w+)(?=\s*[=({{;,)])"
+    at = 0
+    while match := re.compile(declared).search(code_of(text), at):
+        at = match.end()
+        code = code_of(text)
+        begins_made = re.compile(rf"\s*{is_made}").match(code, at)
+        gets_made = re.compile(rf"(?<![\w.>]){match[3]}\s*{is_made}").search(code, at, scope_end(code, at))
+        if match[1] and (begins_made or gets_made):
+            text = text[:match.start()] + match[1] + match[2] + match[3] + text[at:]
+            at -= match.end() - match.start() - len(match[1] + match[2] + match[3])
+        elif match[1] or match[0].startswith("auto") and not begins_made:
+            continue
+        text = unwrap_variable(text, match[3], at)
+    return text
+
+
+def say_status(text):
+    """What gave a status, and gives an Error."""
+    code = code_of(text)
+    for name in sorted(set(re.findall(rf"\b{GUARD}\s+(\w+)\s*[({{]", code))):
+        text, _ = replace(text, 0, len(text), rf"(?<![\w.>]){name}\.status\(\)", f"cuguest::ToStatus({name})")
+    for name in sorted(set(re.findall(rf"\b{MADE}\s*&?\s*\b(\w+)\s*[=;,){{(]", code))
+                       | set(re.findall(rf"\bauto\s+(\w+)\s*=\s*{MAKES}\(", code))):
+        call = rf"((?<![\w.>]){name}\.Release\(\))"
+        text, _ = replace(text, 0, len(text), rf"{call}\.IgnoreError\(\)", r"static_cast<void>(\1)")
+        text, _ = replace(text, 0, len(text), rf"{call}(?=\.(?!ok\())", r"cuguest::ToStatus(\1)")
+        before = r"(\breturn |[^=]= ?|(?<!static_cast<void>)(?<!ToStatus)\()"
+        text, _ = replace(text, 0, len(text), rf"{before}{call}(?=\s*[;,)])", r"\1cuguest::ToStatus(\2)")
+    return text
+
+
+def name_devices(text):
+    """The questions to a Device, which are functions of devices.h."""
+    before = text
+    for member, function in (("PciBusId", "PciBusIdOf"), ("GetUuid", "UuidOf"), ("Name", "NameOf")):
+        code = code_of(text)
+        names = r"(?:cuguest::)?Device::Borrow\([^()]*\)|(?:\w+(?:\(\))?(?:\.|->))*\w+(?:\(\))?"
+        if member == "Name":  # which others have, too
+            devices = set(re.findall(r"\bDevice>?\s*&?\s*\b(\w+)\s*[=;,){(]", code))
+            names = "|".join(sorted(devices)) or r"(?!)"
+        receivers = ((rf"({names})\.", r"\1"), (rf"\(\*({names})\)\.", r"*\1"), (rf"({names})->", r"*\1"))
+        for receiver, argument in receivers:
+            called = rf"(?<![\w.>]){receiver}{member}\(\)"
+            text, _ = replace(text, 0, len(text), called, f"cuguest::{function}({argument})")
+    asks = r"cuguest::(?:DeviceAt|CountDevices|CurrentDevice|NameOf|PciBusIdOf|UuidOf)\("
+    if text != before or re.search(asks, code_of(text)):
+        text = re.sub(r'(?<=[<"])cuguest/device\.h(?=[>"])', "cuguest/devices.h", text)
+        text = include(text, "cuguest/devices.h")
+    return text
+
+
+def include(text, header):
+    """The text with that header included, behind those of ours whose names come before."""
+    of_ours = list(re.finditer(r'^#include ([<"])(cuguest/[\w/]+\.h)[>"].*\n', text, re.M))
+    if not of_ours or any(each[2] == header for each in of_ours):
+        return text
+    before = [each for each in of_ours if each[2] < header]
+    at = before[-1].end() if before else of_ours[0].start()
+    closing = ">" if of_ours[0][1] == "<" else '"'
+    return f"{text[:at]}#include {of_ours[0][1]}{header}{closing}\n{text[at:]}"
+
+
 def migrate(text):
     """The text with the new names, and (line, advice) of what is left to do."""
     is_done = re.search(r'[<"]cuguest/status\.h[>"]', text)
-    text = text if is_done else EITHER.sub(renamed, text)
+    if not is_done:
+        text = say_status(unwrap_variables(unwrap_calls(EITHER.sub(renamed, text))))
+        text = name_devices(text)
+        if re.search(r"\bcuguest::CheckSharing\(", text):
+            text = include(text, "cuguest/compatibility.h")
+        if re.search(r"\bcuguest::ToStatus\(", text):
+            text = include(text, "cuguest/status.h")
     left = [(text.count("\n", 0, match.start()) + 1, advice)
             for pattern, advice in BY_HAND.items() for match in re.finditer(pattern, text)]
     return text, sorted(left)

@@ -3,7 +3,8 @@
 """migrate_test.py SOURCE_ROOT
 
 docs/migrate.py on a source of 0.2, of which each line has the one that it becomes, or what is said of it, after `//`;
-and it finds nothing to do in what it has changed, nor in this repository's own examples.
+on a second one, which gets includes; and it finds nothing to do in what it has changed, nor in this repository's own
+examples.
 """
 
 import pathlib
@@ -39,12 +40,67 @@ cuguest::ThreadResidency home(context);  // says: kAlwaysPush
 #include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
 using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;
 Count(cuguest::IncidentKind::kReplaced, Repair::kRepaired);  // Count(cuguest::Incident::Kind::kReplaced, Repair::kRepaired);
-DeviceAt(cuguest::Ordinal{1}); Dim3 mine;  // DeviceAt(cuguest::Device::Ordinal{1}); Dim3 mine;
+Device::At(cuguest::Ordinal{1}); Dim3 mine;  // cuguest::DeviceAt(cuguest::Device::Ordinal{1}); Dim3 mine;
+#include "cuguest/device.h"  // #include "cuguest/devices.h"
+#include "cuguest/compatibility.h"  // #include "cuguest/compatibility.h"
+#include "cuguest/context_source.h"  // #include "cuguest/acquire.h"
+const auto count = cuguest::Device::Count(); my::Device::Count();  // const auto count = cuguest::CountDevices(); my::Device::Count();
+auto here = Device::OfCurrentContext();  // auto here = cuguest::CurrentDevice();
+Show(*device.Name(), here->PciBusId(), primary.device().GetUuid());  // Show(*cuguest::NameOf(device), cuguest::PciBusIdOf(*here), cuguest::UuidOf(primary.device()));
+absl::Status Warm(const Device& device, Kernel kernel) { return Say(device.Name(), kernel.Name()); }  // absl::Status Warm(const Device& device, Kernel kernel) { return Say(cuguest::NameOf(device), kernel.Name()); }
+status = cuguest::SharedContext::CheckSharing();  // status = cuguest::CheckSharing();
+using cuguest::AcquireResult;  // using cuguest::Acquired;
+if (acquired->source() == cuguest::ContextSource::kPrimary) return;  // if (acquired->source() == cuguest::Acquired::Source::kPrimary) return;
+Remember(acquired->device());  // says: GetDevice
+options.cig = parameters;  // says: pointer
+absl::Status Use(CUcontext handle) {  // absl::Status Use(CUcontext handle) {
+  const absl::StatusOr<cuguest::SharedContext> shared = cuguest::SharedContext::Attach(handle);  //   const cuguest::SharedContext shared = cuguest::SharedContext::Attach(handle);
+  if (!shared.ok()) return shared.status();  //   if (!shared.ok()) return cuguest::ToStatus(shared);
+  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);  //   PrimaryContext primary = PrimaryContext::Retain(device);
+  ContextGuard guard(shared->incarnation()); 2 * primary->flags();  //   ContextGuard guard(shared.context()); 2 * primary.flags();
+  Keep(*std::move(primary), std::move(primary).value(), (*shared).get(), 2 *shared);  //   Keep(std::move(primary), std::move(primary), shared.get(), 2 *shared);
+  if (CodeOf(primary.status()) == code) Log("primary.status() *primary");  //   if (CodeOf(cuguest::ToStatus(primary)) == code) Log("primary.status() *primary");
+  if (auto found = AcquireFromStream(stream); found.ok()) { Enter(*found); } else { Say(found.status()); }  //   if (auto found = AcquireFromStream(stream); found.ok()) { Enter(found); } else { Say(cuguest::ToStatus(found)); }
+  absl::StatusOr<Module> found = Load(); Say(found.status(), *found, found->name());  //   absl::StatusOr<Module> found = Load(); Say(found.status(), *found, found->name());
+  primary->Release().IgnoreError(); CHECK_OK(primary->Release()); if (primary->Release().ok()) return;  //   static_cast<void>(primary.Release()); CHECK_OK(cuguest::ToStatus(primary.Release())); if (primary.Release().ok()) return;
+  return shared->Detach();  //   return cuguest::ToStatus(shared.Release());
+}  // }
+void Other(absl::StatusOr<Module> shared) { Say(shared.status(), shared->name()); }  // void Other(absl::StatusOr<Module> shared) { Say(shared.status(), shared->name()); }
+void Given(const AcquireResult& result) { Say(result.status(), result->get()); }  // void Given(const Acquired& result) { Say(cuguest::ToStatus(result), result.get()); }
+const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device); Say(state->active);  // const PrimaryContext::State state = PrimaryContext::Query(device); Say(state.active);
+absl::StatusOr<SharedContext> Member::Make() { return other; }  // says: object itself
+RETURN_OR_ASSIGN(context, SharedContext::Attach(handle));  // RETURN_OR_ASSIGN(context, SharedContext::Attach(handle));
+ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Attach(handle));  // says: CUGUEST_ASSIGN_OR_RETURN
+if (SharedContext::Create(device).status().ok()) return;  // if (cuguest::ToStatus(SharedContext::Create(device)).ok()) return;
+Member member{*SharedContext::Create(device), PrimaryContext::Retain(Device::Borrow(0)).value()};  // Member member{SharedContext::Create(device), PrimaryContext::Retain(Device::Borrow(0))};
+handle = SharedContext::Create(device)->get(); my::AcquireOn(device).value();  // handle = SharedContext::Create(device).get(); my::AcquireOn(device).value();
+AcquiredGuard inside(AcquireOn(device)); if (!inside.ok()) return inside.status();  // AcquiredGuard inside(AcquireOn(device)); if (!inside.ok()) return cuguest::ToStatus(inside);
+Say(runtime::DeviceGuard(device, IfInactive::kCreate).status());  // Say(cuguest::ToStatus(runtime::DeviceGuard(device, IfInactive::kCreate)));
 if (Copy(view, HostSpan<const float>(values)).ok()) return;  // says: Upload
 status = cuguest::CopyAsync(cuguest::HostSpan<int>(values), view, stream);  // says: Download
 MyJudgement mine;  // MyJudgement mine;
 """
-lines = [line.split("  // ") for line in SOURCE.splitlines()]
+lines = [line.split("  // ", 1) for line in SOURCE.splitlines()]
+# A source that has not the headers of what it calls afterwards.
+WITHOUT = """\
+#include "cuguest/context_guard.h"
+#include "cuguest/shared_context.h"
+#include "other.h"
+absl::Status Begin(CUcontext handle) { return cuguest::SharedContext::Attach(handle).status(); }
+int Count() { return cuguest::Device::Count().value_or(0); }
+absl::Status Check() { return SharedContext::CheckSharing(); }
+"""
+WITH = """\
+#include "cuguest/compatibility.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/status.h"
+#include "other.h"
+absl::Status Begin(CUcontext handle) { return cuguest::ToStatus(cuguest::SharedContext::Attach(handle)); }
+int Count() { return cuguest::CountDevices().value_or(0); }
+absl::Status Check() { return cuguest::CheckSharing(); }
+"""
 passed = failed = 0
 
 
@@ -64,6 +120,8 @@ with tempfile.TemporaryDirectory() as directory:
     file.parent.mkdir()
     (file.parent / "notes.txt").write_text(SOURCE)
     file.write_text("".join(f"{before}\n" for before, _ in lines))
+    without = pathlib.Path(directory) / "without.cc"
+    without.write_text(WITHOUT)
     check("--check fails where there are old names", run("--check", directory).returncode == 1)
     said = run(directory).stdout
     for number, (got, (before, wanted)) in enumerate(zip(file.read_text().splitlines(), lines), 1):
@@ -72,6 +130,7 @@ with tempfile.TemporaryDirectory() as directory:
             check(before, got == before and advice and wanted[6:] in advice[1])
         else:
             check(before, got == wanted and not advice)
+    check("headers are included for what is called", without.read_text() == WITH)
     check("other files stay", (file.parent / "notes.txt").read_text() == SOURCE)
     again = run("--check", directory)
     check("there is nothing to do a second time", again.returncode == 0 and "0 files to change" in again.stdout)
