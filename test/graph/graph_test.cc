@@ -378,19 +378,28 @@ BOOST_AUTO_TEST_CASE(ownership_moves, *OnlySim()) {
   OK(RAW(cuGraphExecDestroy)(ready.Leak()));
 }
 
+template <typename T>
+T Value(absl::StatusOr<T> made) {
+  return std::move(made).value();
+}
+template <typename T>
+T Value(T made) {
+  return made;
+}
+
 // Every owner: ended in each of its ways, or moved from, it names no context.
 template <typename Make, typename Context, typename... Ends>
 void CheckNamesNothing(const char* name, const Make& make, const Context& context,
                        const Ends&... ends) {
   BOOST_TEST_CONTEXT(name) {
     const auto check = [&](const auto& end) {
-      auto owned = make().value();
+      auto owned = Value(make());
       BOOST_TEST((context(owned) != ContextRef()));
       end(owned);
       BOOST_TEST((context(owned) == ContextRef()));
     };
     (check(ends), ...);
-    auto from = make().value();
+    auto from = Value(make());
     const auto to = std::move(from);
     BOOST_TEST((context(from) == ContextRef()));
   }
@@ -438,14 +447,14 @@ BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
       [](Array& array) { OK(RAW(cuArrayDestroy)(array.Leak())); });
   CheckNamesNothing(
       "PrimaryContext", [] { return PrimaryContext::Retain(cuguest::Device::Borrow(0)); },
-      incarnation, [](PrimaryContext& primary) { SUCCEEDS(primary.Release()); },
+      incarnation, [](PrimaryContext& primary) { SUCCEEDS(ToStatus(primary.Release())); },
       [](PrimaryContext& primary) {
         static_cast<void>(primary.Leak());
         OK(RAW(cuDevicePrimaryCtxRelease)(0));
       });
   CheckNamesNothing(
       "SharedContext", [&] { return SharedContext::Attach(in); }, incarnation,
-      [](SharedContext& shared) { SUCCEEDS(shared.Release()); });
+      [](SharedContext& shared) { SUCCEEDS(ToStatus(shared.Release())); });
   if (HasDriver(12040)) {
     CheckNamesNothing(
         "GreenContext",
