@@ -126,10 +126,9 @@ REFUSED = [
     ("static_cast<void>(PinnedBuffer<Tail>());", "elements of no bytes"),
     ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, End()));", "a parameter has at least one byte"),
     ("PackedParams params(1, Tail()); static_cast<void>(params);", "a parameter has at least one byte"),
-    ("const ContextGuard guard(AcquireOn(g.device)->context());", DELETED),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(ContextGuard(g.context)); return {}; }());", DELETED),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(AcquiredGuard(g.device)); return {}; }());", DELETED),
-    ("const ContextGuard guard(AcquireOn(g.device).value().context());", DELETED),
+    ("const ContextGuard guard(AcquireOn(g.device).context());", DELETED),
     ("static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) { return Text(); }));",
      "must return absl::StatusOr<T>"),
 ]
@@ -157,7 +156,7 @@ ACCEPTED = [
     "static_cast<void>(Launch(g.kernel, g.shape, g.stream, std::array<float, 3>(), std::array<DevicePtr<int>, 2>(), DevicePtr<int*>()));",
     "static_cast<void>(Fill(g.view, 1));",
     "static_cast<void>(HostSpan<const int>(HostSpan<int>(g.values)));",
-    "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired->context()); }",
+    "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired); }",
     "static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) -> absl::StatusOr<int> { return 1; }));",
 ]
 

@@ -197,6 +197,10 @@ void Acquires() {
     CHECK(cuguest::AcquireFromPointer(memory->get()).ok());
     CHECK(cuguest::AcquireFromBuffer(memory->get(), memory->size_bytes()).ok());
     CHECK(cuguest::AcquireFromBuffer(*memory).ok());
+    cuguest::Acquired kept = cuguest::AcquireFromStream(stream->get());
+    Device device = Device::Borrow(-1);
+    CHECK(kept.GetDevice(&device) == CUDA_SUCCESS);
+    CHECK(kept.Release().ok());
     cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);

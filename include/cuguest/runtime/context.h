@@ -87,10 +87,10 @@ namespace impl {
 CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   const absl::StatusOr<Device> first = DeviceAt(Device::Ordinal{0});
   if (!first.ok()) return first.status();
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);
-  if (!state.ok()) return state.status();
+  const PrimaryContext::State state = PrimaryContext::Query(*first);
+  CUGUEST_RETURN_IF_ERROR(state);
   using Kind = RuntimeContext::Kind;
-  return RuntimeContext{state->active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
+  return RuntimeContext{state.active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
 }
 
 }  // namespace impl
