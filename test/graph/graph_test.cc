@@ -70,22 +70,21 @@ BOOST_AUTO_TEST_CASE(kernels_run_at_each_launch, *NeedsDriver(12000, kNodes)) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parameters_come_in_three_forms, *NeedsDriver(12000, kNodes)) {
+BOOST_AUTO_TEST_CASE(packed_parameters_are_copied, *NeedsDriver(12000, kNodes)) {
   Counter counter;
   Graph graph = Graph::Create(counter.ref()).value();
-  PackedParams packed(kCount, kValue, counter.memory());
-  ParamBuffer buffer;
-  SUCCEEDS(buffer.Add(kCount));
-  SUCCEEDS(buffer.Add(kValue));
-  SUCCEEDS(buffer.Add(counter.memory()));
-  const auto first = graph.AddKernel(counter.kernel(), counter.shape(), {}, packed);
-  SUCCEEDS(first.status());
-  SUCCEEDS(graph.AddKernel(counter.kernel(), counter.shape(), {*first}, buffer).status());
+  ParamBuffer params = Packed(kCount, kValue, counter.memory());
+  const auto node = graph.AddKernel(counter.kernel(), counter.shape(), {}, params);
+  SUCCEEDS(node.status());
+  SUCCEEDS(graph.AddKernel(counter.Get("nothing"), {}, {}, ParamBuffer()).status());
   SUCCEEDS(graph.AddKernel(counter.Get("nothing"), {}, {}).status());
-  packed.Set<0>(0);  // they were copied
-  buffer.Clear();
   ExecutableGraph ready = graph.Instantiate().value();
+  ExecutableGraph changed = graph.Instantiate().value();
+  SUCCEEDS(changed.SetKernel(*node, counter.kernel(), counter.shape(), params));
+  params.Clear();
+  SUCCEEDS(params.Add(0U));  // where kCount was
   SUCCEEDS(ready.Launch(counter.stream()));
+  SUCCEEDS(changed.Launch(counter.stream()));
   BOOST_TEST(counter.Took(2));
 }
 
@@ -152,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_a_launch_refuses_no_node_takes,
   check(kernel, {1, 32, 1 << 20}, kCount, kValue, memory);
   check(kernel, {1, 32}, kCount, kValue);
   check(kernel, {1, 32}, kCount, 1.0, memory);
-  check(kernel, {1, 32}, PackedParams(kCount));
+  check(kernel, {1, 32}, Packed(kCount));
   LaunchShape odd(3, 32);
   odd.cluster = LaunchShape::Dim3(2);
   check(kernel, odd, kCount, kValue, memory);

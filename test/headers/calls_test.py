@@ -25,7 +25,7 @@ HEADERS = sorted(include.glob("runtime/*.h")) + [
 # these: they call nobody, and load nothing.
 PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h",
-    "param_layout.h", "status.h", "typed_kernel.h",
+    "status.h", "typed_kernel.h",
 }
 PURE = {"CheckCompatibility", "Device::ToString", "Name", "Pin"}
 
