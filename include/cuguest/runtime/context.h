@@ -44,8 +44,9 @@ struct RuntimeContext {
   Kind kind;
   /// Empty for the last three. Not owned.
   ContextRef context;
-  /// The current context's, or device 0 where there is none; also where this copy of the runtime
-  /// was given a list with cudaSetValidDevices and takes the first of that instead.
+  /// The current context's, or device 0 where there is none. A thread that has called
+  /// cudaSetValidDevices, and never cudaSetDevice, takes the first device of that list instead: no
+  /// call reports it, and `kind` and `device` describe device 0 (Note [What cudaGetDevice says]).
   Device device;
 
   /// Whether the runtime works in a primary context, or will.
