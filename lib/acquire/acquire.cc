@@ -199,7 +199,8 @@ Error UnknownMemory(CUdeviceptr pointer) {
 Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
                           IfInactive if_inactive) noexcept {
   if (is_empty) {
-    return Failed(Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire the context of a buffer"));
+    return Failed(
+        Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire the context of a buffer"));
   }
   if (context.get() == nullptr) return cuguest::AcquireOn(device, if_inactive);
   const DriverTable* driver = nullptr;

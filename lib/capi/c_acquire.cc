@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "cuguest/acquire.h"
 #include "cuguest/c.h"
+
+#include "cuguest/acquire.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/capi/c_storage.h"
 

@@ -137,9 +137,12 @@ BOOST_AUTO_TEST_CASE(buffers_and_views_know_their_context) {
     BOOST_TEST(cuguest_test::DeviceOf(acquired) == 0);
   }
   SetStack({});
-  REFUSES(ToStatus(AcquireFromBuffer(DeviceBuffer<int>())), kInvalidArgument, "of a buffer: it is null or empty");
-  REFUSES(ToStatus(AcquireFromBuffer(PinnedBuffer<int>())), kInvalidArgument, "of a buffer: it is null or empty");
-  REFUSES(ToStatus(AcquireFromBuffer(DeviceView<int>())), kInvalidArgument, "of a buffer: it is null or empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceBuffer<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
+  REFUSES(ToStatus(AcquireFromBuffer(PinnedBuffer<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceView<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {

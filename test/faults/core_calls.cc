@@ -21,6 +21,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
 #include "test/faults/operations.h"
@@ -180,8 +181,7 @@ std::vector<Call> Names() {
       {"DeviceAt", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
       {"DeviceAt: none", StatusCode::kNotFound,
        [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{100}); }},
-      {"CurrentDevice", kDepends,
-       [](const Things&) { return cuguest::CurrentDevice(); }},
+      {"CurrentDevice", kDepends, [](const Things&) { return cuguest::CurrentDevice(); }},
       {"NameOf", kOk, [](const Things&) { return NameOf(First()); }},
       {"PciBusIdOf", kOk, [](const Things&) { return PciBusIdOf(First()); }},
       {"UuidOf", kOk, [](const Things&) { return UuidOf(First()); }},

@@ -38,6 +38,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/stream.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"

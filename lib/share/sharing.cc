@@ -2,6 +2,8 @@
 //
 // Whether the copies of cuguest in this process count in one registry.
 
+#include "cuguest/sharing.h"
+
 #include <limits.h>
 
 #include <cstdio>
@@ -11,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cuguest/compatibility.h"
 #include "lib/share/registry.h"
 
 CUGUEST_BEGIN_NAMESPACE

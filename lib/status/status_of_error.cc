@@ -2,11 +2,12 @@
 //
 // The status of an Error: its text, and what only the rest of the library knows.
 
+#include "cuguest/status.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/status.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/driver_status.h"
 #include "lib/core/failure.h"
