@@ -286,7 +286,8 @@ std::uint64_t SharedContext::use_count() const noexcept {
 }
 
 Error SharedContext::error() const noexcept {
-  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  if (ok()) return {};
+  if (!error_.ok()) return error_;
   return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold a shared context");
 }
 

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(no_call_reports_valid_devices, *NeedsDevices(2)) {
       BOOST_TEST(said == 1);
       BOOST_TEST((Query().device == First()));
       ContextAfterAnAllocation();
-      const auto current = Device::OfCurrentContext();
+      const auto current = cuguest::CurrentDevice();
       BOOST_TEST_REQUIRE(current.ok(), current.status().ToString());
       BOOST_TEST((*current == bound));
       SetStack({});
