@@ -25,6 +25,7 @@ NESTED = {
     "Texels": "TextureObject::Texels", "Dim3": "LaunchShape::Dim3", "Uuid": "Device::Uuid",
     "Ordinal": "Device::Ordinal", "DriverProblem": "Driver::Problem",
     "ContextOptions": "SharedContext::Options", "KernelAttributes": "Kernel::Attributes", "kIncidentKinds": "Incident::kKinds",
+    "kMaxParamBytes": "ParamBuffer::kMaxBytes",
 }
 SOURCES = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl"}
 
@@ -52,9 +53,10 @@ RENAMED = {
     r"(?<![\w:])(?:cuguest::)?Device::At\b": "cuguest::DeviceAt",
     r"(?<![\w:])(?:cuguest::)?Device::Count\b": "cuguest::CountDevices",
     r"(?<![\w:])(?:cuguest::)?Device::OfCurrentContext\b": "cuguest::CurrentDevice",
+    r'(?<=[<"])cuguest/param_layout\.h(?=[>"])': "cuguest/param_buffer.h",
     # One that was named without its namespace goes on to mean what it meant.
     **{rf"\busing cuguest::{old};": f"using {old} = cuguest::{new};" for old, new in NESTED.items()
-       if old != "kIncidentKinds"},
+       if not old.startswith("k")},
     **{rf"\bcuguest::{old}\b": f"cuguest::{new}" for old, new in NESTED.items()},
 }
 # What is not only a name.
@@ -66,6 +68,8 @@ BY_HAND = {
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
     r"\bCopy(?:Async)?\((?:[^;]*, *)?(?:\w+::)*(?:HostSpan|as_const|MakeConstSpan|MakeSpan)\b":
         "Upload(view, values) or Download(view, values): the view first",
+    r"\bPackedParams\b|\bParamLayout\b|\bParamPlace\b":
+        "pass values to Launch(), or a ParamBuffer, whose parameters() say where each lies",
     r"\bThreadResidency\b": "a ContextScope (cuguest/context_scope.h) that enters with GuardMode::kAlwaysPush",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":
         "refuses where the primary context is inactive: say IfInactive::kCreate if it is to be created",
@@ -248,7 +252,7 @@ def migrate(text):
         text = say_status(unwrap_variables(unwrap_calls(EITHER.sub(renamed, text))))
         text = name_devices(text)
         if re.search(r"\bcuguest::CheckSharing\(", text):
-            text = include(text, "cuguest/compatibility.h")
+            text = include(text, "cuguest/sharing.h")
         if re.search(r"\bcuguest::ToStatus\(", text):
             text = include(text, "cuguest/status.h")
     left = [(text.count("\n", 0, match.start()) + 1, advice)

@@ -62,7 +62,6 @@ using cuguest::HostSpan;
 using cuguest::Kernel;
 using cuguest::LaunchForElements;
 using cuguest::Module;
-using cuguest::PackedParams;
 using cuguest::ParamBuffer;
 using cuguest::SharedContext;
 using cuguest::Stream;
@@ -141,12 +140,7 @@ void ByPointers(Program* p) {
 
 void InOneBuffer(Program* p) {
   PrintScene("One buffer, laid out as the kernel reads it");
-  LaunchAndCheck("types known to the compiler", "PackedParams", p, [p] {
-    const PackedParams params(p->n, DevicePtr(p->a.view()), DevicePtr(p->b.view()),
-                              DevicePtr(p->c.view()));
-    return LaunchForElements(p->kernel, p->n, p->stream.ref(), params);
-  });
-  LaunchAndCheck("types known at run time", "ParamBuffer", p, [p] {
+  LaunchAndCheck("the guide's paramBuffer", "ParamBuffer", p, [p] {
     ParamBuffer params;
     absl::Status status = params.Add(p->n);
     for (const CUdeviceptr vector : {p->a.get(), p->b.get(), p->c.get()}) {

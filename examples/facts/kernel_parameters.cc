@@ -37,7 +37,6 @@ using cuguest::DevicePtr;
 using cuguest::Kernel;
 using cuguest::LaunchShape;
 using cuguest::Module;
-using cuguest::PackedParams;
 using cuguest::ParamBuffer;
 using cuguest::SharedContext;
 using cuguest::StreamRef;
@@ -84,13 +83,8 @@ Bytes PackByHand(const Given& given) {
   return buffer.bytes();
 }
 
-// The compiler computes the offsets, from the types.
-auto PackByTypes(const Given& given) {
-  return PackedParams(given.i, given.f4, given.c, given.f, given.pointer, given.f2, given.received);
-}
-
-// The same at run time.
-absl::StatusOr<ParamBuffer> PackAtRunTime(const Given& given) {
+// The offsets are computed from the types.
+absl::StatusOr<ParamBuffer> PackByTypes(const Given& given) {
   ParamBuffer buffer;
   absl::Status status = buffer.Add(given.i);
   status.Update(buffer.Add(given.f4));
@@ -101,11 +95,6 @@ absl::StatusOr<ParamBuffer> PackAtRunTime(const Given& given) {
   status.Update(buffer.Add(given.received));
   if (!status.ok()) return status;
   return buffer;
-}
-
-template <typename Buffer>
-Bytes BytesOf(const Buffer& buffer) {
-  return Bytes(buffer.data(), buffer.data() + buffer.size());
 }
 
 // The kernels of kernels/layout.cu write the bytes of their parameters, side by side, to where the
@@ -121,17 +110,13 @@ struct Bench {
   }
 };
 
-// What PackedParams computes is what the driver says of the compiled kernel.
-template <typename Layout>
-void PrintLayout(const std::vector<Kernel::Parameter>& known) {
+void PrintLayout(const ParamBuffer& packed) {
   const char* const types[] = {"int",         "float4", "char",       "float",
                                "CUdeviceptr", "float2", "CUdeviceptr"};
-  if (!CHECK(known.size() == Layout::kCount)) return;
-  for (std::size_t i = 0; i < Layout::kCount; ++i) {
-    const cuguest::ParamPlace& place = Layout::kPlaces[i];
+  for (std::size_t i = 0; i < packed.parameters().size(); ++i) {
+    const Kernel::Parameter& place = packed.parameters()[i];
     PrintRow(types[i], "offset " + std::to_string(place.offset),
              std::to_string(place.size) + " bytes");
-    CHECK(known[i].offset == place.offset && known[i].size == place.size);
   }
 }
 
@@ -140,12 +125,12 @@ absl::Status Mixed(Bench* bench) {
   CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, bench->module.GetKernel("layout_mixed"));
   Given given;
   given.received = bench->received.get();
-  const auto packed = PackByTypes(given);
-  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer added, PackAtRunTime(given));
-  CHECK(BytesOf(packed) == PackByHand(given));
-  CHECK(BytesOf(added) == PackByHand(given));
+  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer packed, PackByTypes(given));
+  CHECK(Bytes(packed.data(), packed.data() + packed.size()) == PackByHand(given));
+  PrintLayout(packed);
+  // What the driver says of the compiled kernel.
   CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.ParametersIn(bench->stream.context()));
-  PrintLayout<decltype(PackByTypes(given))::Layout>(known);
+  CHECK(known == packed.parameters());
 
   absl::Status status = cuguest::Launch(kernel, LaunchShape(), bench->stream, packed);
   if (!status.ok()) return status;

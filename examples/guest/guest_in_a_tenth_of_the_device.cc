@@ -254,8 +254,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   absl::Status status = WorkSideBySide(cast, primary.context(), scaler);
   if (!status.ok()) return status;
   stack.Set({});
-  status = primary.Release();
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(primary.Release());
   ResetTheDevice(device, scaler);
   return absl::OkStatus();
 }

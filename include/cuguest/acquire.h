@@ -26,6 +26,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "cuguest/context_ref.h"
@@ -62,10 +63,12 @@ class [[nodiscard]] CUGUEST_API Acquired {
     kCreated,  ///< the primary, which was not active before
   };
 
-  CUGUEST_HIDE Acquired() noexcept = default;  // empty
+  CUGUEST_HIDE Acquired() noexcept : error_() {}  // empty
   /// What the caller has found itself, and keeps alive.
   CUGUEST_HIDE Acquired(const ContextRef& context, Source source, Device device) noexcept
-      : incarnation_(context), source_(source), device_(device.get()) {}
+      : incarnation_(context), source_(source), device_(device.get()) {
+    if (__builtin_expect(!ok(), false)) SetError({});
+  }
   /// What has a reference, which is taken over; empty if `primary` is.
   Acquired(PrimaryContext primary, Source source) noexcept;
   CUGUEST_HIDE Acquired(Acquired&& other) noexcept { Take(&other); }
@@ -107,21 +110,30 @@ class [[nodiscard]] CUGUEST_API Acquired {
  private:
   friend struct internal::Acquiring;
 
+  CUGUEST_HIDE void SetError(const Error& error) noexcept { ::new (&error_) Error(error); }
+  CUGUEST_HIDE void SetEmpty() noexcept {
+    incarnation_ = ContextRef();
+    holds_primary_ = false;
+    SetError({});
+  }
   CUGUEST_HIDE void Take(Acquired* other) noexcept {
     incarnation_ = other->incarnation_;
     source_ = other->source_;
     device_ = other->device_;
     holds_primary_ = other->holds_primary_;
-    error_ = other->error_;
-    other->incarnation_ = ContextRef();
-    other->holds_primary_ = false;
+    if (!ok()) SetError(other->error_);
+    other->SetEmpty();
   }
 
   ContextRef incarnation_;
   Source source_ = Source::kCurrent;
   CUdevice device_ = internal::kDeviceNotAsked;
   bool holds_primary_ = false;
-  Error error_;  // of acquiring
+  // Of acquiring. Set while it is not ok() alone, so that what is found current costs no more than
+  // it has to.
+  union {
+    Error error_;
+  };
 };
 
 /// "the stream", "the pointer", "the current context", ...

@@ -40,7 +40,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(Acquired acquired,
                                                     GuardMode mode = GuardMode::kElide,
                                                     Location where = Location::Here()) noexcept
-      : guard_(mode) {
+      : guard_(internal::Scope::kNotSet) {
     Enter(std::move(acquired), mode, where, nullptr);
   }
 
@@ -76,7 +76,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
                                                            GuardMode mode, Location where) noexcept
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
                   Acquired::Source::kCurrent, device),
-        guard_(mode) {
+        guard_(internal::Scope::kNotSet) {
     if (__builtin_expect(mode == GuardMode::kElide && acquired_.ok(), true)) {
       guard_.scope_.Enter(asked, where);
     } else {

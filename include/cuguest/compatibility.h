@@ -87,15 +87,6 @@ struct CompatibilityReport {
 ///                        the runtime's; no code of CUDA
 [[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
 
-/// Whether all copies of cuguest that are loaded now count shared contexts together: a check for
-/// start-up.
-/// Errors: kFailedPrecondition  names the objects whose copies count apart from this one, their
-///                              layouts and the registries that they use. A context that is
-///                              attached both here and there is then counted twice, and one made by
-///                              one copy may be destroyed while the other is attached.
-/// Cost:   walks the list of loaded objects.
-[[nodiscard]] CUGUEST_API absl::Status CheckSharing();
-
 CUGUEST_END_NAMESPACE
 
 #endif  // CUGUEST_COMPATIBILITY_H_

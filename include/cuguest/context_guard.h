@@ -162,6 +162,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   friend class HostScope;
   friend class internal::HandleScope;
 
+  CUGUEST_HIDE explicit ContextGuard(internal::Scope::NotSet unset) noexcept : scope_(unset) {}
+
   internal::Scope scope_;
 };
 static_assert(sizeof(ContextGuard) <= 72);

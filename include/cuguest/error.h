@@ -4,12 +4,10 @@
 /// What the core says of a failure, without Abseil: the name and meaning of each `CUresult`, and
 /// `Error`, which the objects of the core have if they are not ok(). For statuses see status.h.
 ///
-///   cuguest::SharedContext shared = cuguest::SharedContext::Attach(handle);
-///   if (!shared.ok()) {
-///     char text[400];
-///     shared.error().Write(text, sizeof(text));
-///     Log(text);   // "attach, context 0x5581...: its last holder is destroying it. Keep ..."
-///   }
+///   const cuguest::SharedContext shared = cuguest::SharedContext::Attach(handle);
+///   char text[400];
+///   shared.error().Write(text, sizeof(text));   // nothing if it is ok()
+///   std::fputs(text, stderr);   // "attach, context 0x5581...: its last holder is destroying ..."
 
 #ifndef CUGUEST_ERROR_H_
 #define CUGUEST_ERROR_H_

@@ -19,6 +19,7 @@
 
 #include <cuda.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -29,33 +30,9 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/param_buffer.h"
-#include "cuguest/param_layout.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_NAMESPACE
-
-namespace internal {
-
-// The parameters of a node, which the driver copies.
-struct NodeParams {
-  const unsigned char* data;
-  ParamLayoutView layout;
-};
-
-template <typename... Values>
-CUGUEST_HIDE PackedParams<Values...> PackForNode(const Values&... values) noexcept {
-  static_assert(AreParams<Values...>());
-  return PackedParams<Values...>(values...);
-}
-template <typename... Ts>
-CUGUEST_HIDE const PackedParams<Ts...>& PackForNode(const PackedParams<Ts...>& params) noexcept {
-  return params;
-}
-CUGUEST_HIDE inline const ParamBuffer& PackForNode(const ParamBuffer& params) noexcept {
-  return params;
-}
-
-}  // namespace internal
 
 /// Stack:   left as it is.
 /// Count:   none: it keeps alive neither a context nor what its nodes work on. The owners of memory
@@ -105,12 +82,17 @@ class CUGUEST_API ExecutableGraph {
   ///         attributes; the node is no kernel node, or not of this graph.
   /// Cost:   that of Graph::AddKernel(), and one driver call for each further context of the graph.
   /// Needs:  CUDA 12.0.
-  template <typename... Params>
+  template <typename... Values>
   CUGUEST_HIDE absl::Status SetKernel(CUgraphNode node, const Kernel& kernel,
-                                      const LaunchShape& shape, const Params&... params) {
-    const auto& packed = internal::PackForNode(params...);
-    return SetNode(node, kernel, shape, {packed.data(), packed.layout()});
+                                      const LaunchShape& shape, const Values&... values) {
+    static_assert(internal::AreParams<Values...>());
+    const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+    return SetNode(node, kernel, shape, internal::ParamsAt<Values...>(each));
   }
+
+  /// The same with the parameters in one piece.
+  absl::Status SetKernel(CUgraphNode node, const Kernel& kernel, const LaunchShape& shape,
+                         const ParamBuffer& params);
 
   /// Destroys it now, and reports errors. A launch that still runs completes first; this call does
   /// not wait for it. If a context of the graph was destroyed or reset, it is let go instead: that
@@ -132,7 +114,7 @@ class CUGUEST_API ExecutableGraph {
   CUGUEST_HIDE ExecutableGraph(CUgraphExec graph, std::vector<ContextRef> contexts) noexcept
       : graph_(graph), contexts_(std::move(contexts)) {}
   absl::Status SetNode(CUgraphNode node, const Kernel& kernel, const LaunchShape& shape,
-                       const internal::NodeParams& params);
+                       const internal::LaunchParams& params);
   CUresult Destroy() noexcept;
 
   CUgraphExec graph_ = nullptr;
@@ -174,23 +156,29 @@ class CUGUEST_API Graph {
 
   /// Adds a node that launches `kernel` in context() once the nodes in `after`, of this graph, are
   /// done. Refuses what Launch() would refuse, with the same message (see Note [What is checked of
-  /// parameters] and Note [What is checked of a shape]). `params` are values, a PackedParams or a
-  /// ParamBuffer, and are copied. Invalidates no capture. A function that was borrowed as a
-  /// CUfunction runs in the context of its module, and so not in the green context that context()
-  /// may be: capture a Launch() there.
+  /// parameters] and Note [What is checked of a shape]). The parameters are copied. Invalidates no
+  /// capture. A function that was borrowed as a CUfunction runs in the context of its module, and
+  /// so not in the green context that context() may be: capture a Launch() there.
   /// Errors: those of Kernel's functions and of Launch(), and
   ///         kInvalidArgument  `after` has a node twice, or one of another graph
   ///         kUnimplemented    a driver below CUDA 12.0: capture a Launch() instead
   /// Cost:   six driver calls if context() is current, else eight; more for the first use of the
   ///         kernel, and one for each attribute, cluster or cooperative grid and what Launch() asks
   ///         for those.
-  template <typename... Params>
+  template <typename... Values>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUgraphNode> AddKernel(
       const Kernel& kernel, const LaunchShape& shape, const std::vector<CUgraphNode>& after,
-      const Params&... params) {
-    const auto& packed = internal::PackForNode(params...);
-    return AddNode(kernel, shape, after, {packed.data(), packed.layout()});
+      const Values&... values) {
+    static_assert(internal::AreParams<Values...>());
+    const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+    return AddNode(kernel, shape, after, internal::ParamsAt<Values...>(each));
   }
+
+  /// The same with the parameters in one piece.
+  [[nodiscard]] absl::StatusOr<CUgraphNode> AddKernel(const Kernel& kernel,
+                                                      const LaunchShape& shape,
+                                                      const std::vector<CUgraphNode>& after,
+                                                      const ParamBuffer& params);
 
   /// Makes it ready to run. The graph may be changed or destroyed afterwards: what was made of it
   /// stays. `flags` are those of cuGraphInstantiate. Invalidates no capture.
@@ -218,7 +206,7 @@ class CUGUEST_API Graph {
       : graph_(graph), contexts_{context} {}
   absl::StatusOr<CUgraphNode> AddNode(const Kernel& kernel, const LaunchShape& shape,
                                       const std::vector<CUgraphNode>& after,
-                                      const internal::NodeParams& params);
+                                      const internal::LaunchParams& params);
   CUresult Destroy() noexcept;
 
   CUgraph graph_ = nullptr;

@@ -14,10 +14,10 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,7 +25,6 @@
 #include "cuguest/host_span.h"
 #include "cuguest/kernel.h"
 #include "cuguest/param_buffer.h"
-#include "cuguest/param_layout.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -72,20 +71,48 @@ struct LaunchShape {
 
 namespace internal {
 
-CUGUEST_API absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape,
-                                      const StreamRef& stream, const void* const* values,
-                                      const ParamLayoutView& layout);
-CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape,
-                                      const StreamRef& stream, const unsigned char* data,
-                                      std::size_t bytes, const ParamLayoutView& layout);
+// Where parameters of these types lie, and in one more element where they end.
+template <typename... Ts>
+CUGUEST_HIDE constexpr std::array<Kernel::Parameter, sizeof...(Ts) + 1> PlaceParams() {
+  static_assert((IsParam<Ts>() && ...));
+  std::array<Kernel::Parameter, sizeof...(Ts) + 1> places = {{{0, sizeof(Ts)}..., {}}};
+  const std::size_t alignments[] = {ParamTraits<Ts>::kAlignment..., 1};
+  std::size_t end = 0;
+  for (std::size_t i = 0; i <= sizeof...(Ts); ++i) {
+    places[i].offset = AlignUp(end, alignments[i]);
+    end = places[i].offset + places[i].size;
+  }
+  return places;
+}
+template <typename... Ts>
+CUGUEST_HIDE inline constexpr auto kParamPlaces = PlaceParams<Ts...>();
 
-// Of types that the caller has named.
-template <typename... Values>
+// The parameters of a launch as cuLaunchKernel takes them, the address of each or all in one piece;
+// and where each lies.
+struct LaunchParams {
+  void** each;                      // or null
+  void** extra;                     // or null
+  const Kernel::Parameter* places;  // null if the caller does not tell
+  std::size_t count;
+};
+
+// Of values of types that the caller has named; `each` has their addresses, and one element more.
+template <typename... Ts>
+CUGUEST_HIDE LaunchParams ParamsAt(const void* const (&each)[sizeof...(Ts) + 1]) noexcept {
+  static_assert(kParamPlaces<Ts...>.back().offset <= ParamBuffer::kMaxBytes,
+                "a kernel takes at most 32,764 bytes of parameters");
+  // The driver reads through them.
+  return {const_cast<void**>(each), nullptr, kParamPlaces<Ts...>.data(), sizeof...(Ts)};
+}
+
+CUGUEST_API absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape,
+                                    const StreamRef& stream, const LaunchParams& params);
+
+template <typename... Ts>
 CUGUEST_HIDE absl::Status LaunchTyped(const Kernel& kernel, const LaunchShape& shape,
-                                      const StreamRef& stream, const Values&... values) {
-  // One more: an array has at least one element.
-  const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
-  return LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
+                                      const StreamRef& stream, const Ts&... values) {
+  const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+  return LaunchWith(kernel, shape, stream, ParamsAt<Ts...>(each));
 }
 
 // Of LaunchForElements(); `count` is not 0.
@@ -133,17 +160,8 @@ CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 }
 
 /// The same with the parameters in one piece.
-template <typename... Ts>
-CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
-                                 const StreamRef& stream, const PackedParams<Ts...>& params) {
-  return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
-                                params.layout());
-}
-CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
-                                        const StreamRef& stream, const ParamBuffer& params) {
-  return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
-                                params.layout());
-}
+CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                const StreamRef& stream, const ParamBuffer& params);
 
 /// The type-erased overload: a pointer to each parameter (kInvalidArgument if null), to an object
 /// as large as the kernel's parameter. Name the HostSpan: a container of pointers could be a

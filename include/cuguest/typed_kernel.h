@@ -21,7 +21,6 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/param_buffer.h"
-#include "cuguest/param_layout.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -40,8 +39,6 @@ class TypedKernel<void(Ts...)> {
   CUGUEST_HIDE TypedKernel& operator=(TypedKernel&&) noexcept = default;
   CUGUEST_HIDE ~TypedKernel() = default;
 
-  using Params = PackedParams<Ts...>;
-
   CUGUEST_HIDE TypedKernel() noexcept = default;  // empty
 
   /// The first launch compares the kernel's parameters: see Note [What is checked of parameters].
@@ -55,10 +52,6 @@ class TypedKernel<void(Ts...)> {
                                    Ts... values) const {
     return internal::LaunchTyped(kernel_, shape, stream, values...);
   }
-  CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
-                                   const Params& params) const {
-    return cuguest::Launch(kernel_, shape, stream, params);
-  }
 
   CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
                                               Ts... values) const {
@@ -66,13 +59,9 @@ class TypedKernel<void(Ts...)> {
     const absl::StatusOr<LaunchShape> shape = internal::ShapeForElements(kernel_, count, stream);
     return shape.ok() ? internal::LaunchTyped(kernel_, *shape, stream, values...) : shape.status();
   }
-  CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
-                                              const Params& params) const {
-    return cuguest::LaunchForElements(kernel_, count, stream, params);
-  }
 
  private:
-  static_assert(ParamLayout<Ts...>::kCount == sizeof...(Ts));  // each can be a parameter
+  static_assert((internal::IsParam<Ts>() && ...));
 
   CUGUEST_HIDE explicit TypedKernel(Kernel kernel) noexcept : kernel_(std::move(kernel)) {}
 

@@ -35,7 +35,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 struct Acquiring {
   static Acquired Failed(const Error& error) noexcept {
     Acquired failed;
-    failed.error_ = error;
+    failed.SetError(error);
     return failed;
   }
   static Acquired Found(const ContextRef& context, Acquired::Source source,
@@ -199,7 +199,8 @@ Error UnknownMemory(CUdeviceptr pointer) {
 Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
                           IfInactive if_inactive) noexcept {
   if (is_empty) {
-    return Failed(Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire a buffer's context"));
+    return Failed(
+        Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire the context of a buffer"));
   }
   if (context.get() == nullptr) return cuguest::AcquireOn(device, if_inactive);
   const DriverTable* driver = nullptr;
@@ -345,13 +346,14 @@ Acquired::Acquired(PrimaryContext primary, Source source) noexcept
     : incarnation_(primary.context()),
       source_(source),
       device_(primary.device().get()),
-      holds_primary_(primary.ok()),
-      error_(primary.error()) {
+      holds_primary_(primary.ok()) {
+  if (!ok()) SetError(primary.error());
   static_cast<void>(primary.Leak());
 }
 
 Error Acquired::error() const noexcept {
-  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  if (ok()) return {};
+  if (!error_.ok()) return error_;
   return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold an acquired context");
 }
 
@@ -370,10 +372,7 @@ CUresult Acquired::GetDevice(Device* device) const noexcept {
 
 Error Acquired::Release() noexcept {
   const CUresult code = holds_primary_ ? internal::ReleasePrimary(device_) : CUDA_SUCCESS;
-  if (!internal::IsStillHeld(code)) {
-    incarnation_ = ContextRef();
-    holds_primary_ = false;
-  }
+  if (!internal::IsStillHeld(code)) SetEmpty();
   return internal::OfDevice(Failure(code, "release"), Error::Subject::kPrimary, device_);
 }
 

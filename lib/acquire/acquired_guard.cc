@@ -9,7 +9,7 @@ CUGUEST_BEGIN_NAMESPACE
 void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
                           const internal::CurrentContext* asked) noexcept {
   acquired_ = std::move(acquired);
-  if (!acquired_.ok()) return;
+  if (!acquired_.ok()) return guard_.scope_.StayOutside(mode == GuardMode::kAlwaysPush);
   const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
                           acquired_.source() == Acquired::Source::kCurrent;
   if (is_current) {

@@ -41,7 +41,6 @@
 #include "cuguest/jit.h"
 #include "cuguest/kernel.h"
 #include "cuguest/module.h"
-#include "cuguest/param_layout.h"
 #include "cuguest/per_context.h"
 #include "lib/code/function_in_context.h"
 #include "lib/guard/relaxed_scope.h"
@@ -59,29 +58,16 @@ class Code;
 //          so that a launch reads it without a lock.
 class KernelParams {
  public:
-  using Places = std::vector<ParamPlace>;
-  // What of the parameters of a launch is compared with the kernel's.
-  enum class Compared { kCount, kCountAndSizes, kPlaces };
+  using Places = std::vector<Kernel::Parameter>;
 
   KernelParams() noexcept = default;
   KernelParams(const KernelParams&) = delete;
   KernelParams& operator=(const KernelParams&) = delete;
   ~KernelParams() { delete places_.load(std::memory_order_relaxed); }
 
-  static bool IsRight(const ParamPlace& takes, const ParamPlace& given,
-                      Compared compared) noexcept {
-    return takes.size == given.size &&
-           (compared == Compared::kCountAndSizes || takes.offset == given.offset);
-  }
-
-  // Whether the kernel is known to take such a layout. False until Keep().
-  [[nodiscard]] bool Take(const ParamLayoutView& layout, Compared compared) const noexcept {
-    const Places* const places = places_.load(std::memory_order_acquire);
-    if (places == nullptr || places->size() != layout.count) return false;
-    for (std::size_t i = 0; compared != Compared::kCount && i < layout.count; ++i) {
-      if (!IsRight((*places)[i], layout.places[i], compared)) return false;
-    }
-    return true;
+  // nullptr until Keep().
+  [[nodiscard]] const Places* get() const noexcept {
+    return places_.load(std::memory_order_acquire);
   }
 
   // Nothing if others were first.

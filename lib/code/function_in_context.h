@@ -17,6 +17,7 @@
 
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
+#include "cuguest/kernel.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -95,22 +96,11 @@ CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) 
 // The driver has cuFuncSetAttribute.
 CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept;
 
-// A kernel's own parameters, each as a Place with an offset and a size: `count` of them, or all if
-// that is KernelInImage::kUnknown, where a call that fails says that there are no more. The driver
-// needs no context for that, and invalidates no capture (cudasim/test/library_facts_test.cc).
-template <typename Place>
+// A kernel's own parameters: `count` of them, or all if that is KernelInImage::kUnknown, where a
+// call that fails says that there are no more. The driver needs no context for that, and
+// invalidates no capture (cudasim/test/library_facts_test.cc).
 CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
-                   std::vector<Place>* places) {
-  while (places->size() != count) {
-    Place place = {};
-    const CUresult code =
-        driver.FuncGetParamInfo(function, places->size(), &place.offset, &place.size);
-    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last
-    if (code != CUDA_SUCCESS) return code;
-    places->push_back(place);
-  }
-  return CUDA_SUCCESS;
-}
+                   std::vector<Kernel::Parameter>* parameters);
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where
 // the driver has modules only, the module they are of. The value of a PerContext.

@@ -132,6 +132,9 @@ void AddCurrent(const Error& error, Text* text) {
 
 void AddReason(const Error& error, Text* text) {
   switch (error.reason) {
+    case Reason::kDestroyed:
+      *text << "it was destroyed or reset while it was attached: ";
+      [[fallthrough]];
     case Reason::kDriver:
     case Reason::kNoDriver:
     case Reason::kNotInitialized:
@@ -143,7 +146,7 @@ void AddReason(const Error& error, Text* text) {
       *text << "the driver is older than this needs";
       return;
     case Reason::kEmpty:
-      *text << "there is none: it is null or empty";
+      *text << "it is null or empty";
       return;
     case Reason::kNoContext:
       *text << "there is no context at this address";
@@ -154,9 +157,6 @@ void AddReason(const Error& error, Text* text) {
       return;
     case Reason::kNoMemory:
       *text << "no memory to count it";
-      return;
-    case Reason::kDestroyed:
-      *text << "it was destroyed or reset while it was attached";
       return;
     case Reason::kNobodyHolds:
       *text << "nobody holds it, and it was not created";

@@ -24,6 +24,7 @@ using internal::ContextText;
 using internal::KernelCall;
 using internal::KernelInContext;
 using internal::KernelText;
+using internal::LaunchParams;
 using Contexts = std::vector<ContextRef>;
 
 template <typename Handle>
@@ -73,24 +74,18 @@ absl::Status ReleaseStatus(CUresult code, const char* doing, const std::string& 
 // and `context` is current.
 template <typename Add>
 absl::Status WithNode(const Kernel& kernel, const LaunchShape& shape, const ContextRef& context,
-                      const internal::NodeParams& params, const Add& add) {
-  constexpr auto kCompared = internal::KernelParams::Compared::kCountAndSizes;
+                      const LaunchParams& params, const Add& add) {
   const KernelCall call("launch", kernel, context, KernelCall::Captures::kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext launched = call.here();
   if (!FitsLimits(shape, launched.function)) CUGUEST_RETURN_IF_ERROR(RefuseShape(launched, shape));
-  if (!launched.kernel.params.Take(params.layout, kCompared)) {
-    CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params.layout, kCompared));
+  if (!TakesParams(launched.kernel, params)) {
+    CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params));
   }
   CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
   const internal::LaunchConfig config(shape, nullptr);
   CUGUEST_RETURN_IF_ERROR(
       CheckConfig(launched, shape, StreamRef::Borrow(nullptr, context), *config.get()));
-  std::vector<const void*> values;
-  for (std::size_t i = 0; i < params.layout.count; ++i) {
-    values.push_back(params.data + params.layout.places[i].offset);
-  }
-  values.push_back(nullptr);
   CUDA_KERNEL_NODE_PARAMS_v2 node = {};
   // A function is of one context; of a green one's primary. A kernel runs in the one that is given.
   node.kern = launched.kernel.kernel;
@@ -103,7 +98,7 @@ absl::Status WithNode(const Kernel& kernel, const LaunchShape& shape, const Cont
   node.blockDimY = shape.block.y;
   node.blockDimZ = shape.block.z;
   node.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
-  node.kernelParams = const_cast<void**>(values.data());  // read by the driver
+  node.kernelParams = params.each;
   return add(launched, *config.get(), node);
 }
 
@@ -166,9 +161,16 @@ absl::Status Graph::AddContext(const ContextRef& context) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<CUgraphNode> Graph::AddKernel(const Kernel& kernel, const LaunchShape& shape,
+                                             const std::vector<CUgraphNode>& after,
+                                             const ParamBuffer& params) {
+  std::vector<void*> each;
+  return AddNode(kernel, shape, after, internal::ParamsOneByOne(params, &each));
+}
+
 absl::StatusOr<CUgraphNode> Graph::AddNode(const Kernel& kernel, const LaunchShape& shape,
                                            const std::vector<CUgraphNode>& after,
-                                           const internal::NodeParams& params) {
+                                           const LaunchParams& params) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (graph_ == nullptr) return EmptyGraph("add a kernel to a graph");
   CUGUEST_ASSIGN_OR_RETURN(const auto add, driver->Require(&Driver::GraphAddKernelNode));
@@ -250,9 +252,14 @@ absl::Status ExecutableGraph::Launch(const StreamRef& stream) {
                                "LAUNCH"));
 }
 
+absl::Status ExecutableGraph::SetKernel(CUgraphNode node, const Kernel& kernel,
+                                        const LaunchShape& shape, const ParamBuffer& params) {
+  std::vector<void*> each;
+  return SetNode(node, kernel, shape, internal::ParamsOneByOne(params, &each));
+}
+
 absl::Status ExecutableGraph::SetNode(CUgraphNode node, const Kernel& kernel,
-                                      const LaunchShape& shape,
-                                      const internal::NodeParams& params) {
+                                      const LaunchShape& shape, const LaunchParams& params) {
   constexpr char kDoing[] = "set the kernel of a node";
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (graph_ == nullptr) return EmptyGraph(kDoing);

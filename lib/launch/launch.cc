@@ -21,16 +21,6 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
-using Compared = KernelParams::Compared;
-
-// In one of the two forms that the driver takes them in, the other null; and what of them is
-// compared with the kernel's.
-struct Params {
-  void** each;
-  void** extra;
-  const ParamLayoutView& layout;
-};
-
 // The driver's own refusal of what looked right.
 absl::Status DriverRefusal(CUresult code, const KernelState& kernel, const StreamRef& stream) {
   return StreamStatus(code, KernelText("launch", kernel).c_str(), stream);
@@ -70,7 +60,7 @@ CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
 }
 
 absl::Status LaunchWithAttributes(const KernelInContext& launched, const LaunchShape& shape,
-                                  const StreamRef& stream, const Params& params) {
+                                  const StreamRef& stream, const LaunchParams& params) {
   CUGUEST_ASSIGN_OR_RETURN(const auto launch, launched.driver.Require(&Driver::LaunchKernelEx));
   CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
   const LaunchConfig config(shape, stream.get());
@@ -87,10 +77,10 @@ absl::Status LaunchWithAttributes(const KernelInContext& launched, const LaunchS
 
 // In a context that is alive, and current where the stream needs that. `ask(&captures)`: whether
 // the stream does.
-template <Compared kCompared, typename Ask>
+template <typename Ask>
 inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
                                    const LaunchShape& shape, const StreamRef& stream,
-                                   const Params& params, const Ask& ask) {
+                                   const LaunchParams& params, const Ask& ask) {
   // Not by FindFunction(): its StatusOr takes 15 ns.
   FoundFunction found = KnownFunction(kernel, stream.context());
   if (__builtin_expect(found.function == nullptr, 0)) {
@@ -103,8 +93,8 @@ inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
     if (__builtin_expect(asked != CUDA_SUCCESS, 0)) return DriverRefusal(asked, kernel, stream);
   }
   if (__builtin_expect(must_ask, 0)) CUGUEST_RETURN_IF_ERROR(RefuseOrAllow(launched, shape));
-  if (__builtin_expect(!kernel.params.Take(params.layout, kCompared), 0)) {
-    CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params.layout, kCompared));
+  if (__builtin_expect(!TakesParams(kernel, params), 0)) {
+    CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params));
   }
   if (__builtin_expect(!IsPlain(shape), 0)) {
     return LaunchWithAttributes(launched, shape, stream, params);
@@ -129,44 +119,18 @@ inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
 
 // The same on a stream that means the current context, which is made current for it; unless
 // the driver would end somebody's capture for it.
-template <Compared kCompared>
 [[gnu::noinline]] absl::Status EnterStreamAndLaunch(const Driver& driver, KernelState& kernel,
                                                     const LaunchShape& shape,
-                                                    const StreamRef& stream, const Params& params) {
+                                                    const StreamRef& stream,
+                                                    const LaunchParams& params) {
   const StreamCall in(driver, stream);
   if (in.refusal() != CUDA_SUCCESS && !in.capture().is_active()) {
     return DriverRefusal(in.refusal(), kernel, stream);
   }
-  return CheckAndLaunch<kCompared>(driver, kernel, shape, stream, params, [&in](bool* captures) {
+  return CheckAndLaunch(driver, kernel, shape, stream, params, [&in](bool* captures) {
     *captures = in.capture().is_active();
     return CUDA_SUCCESS;
   });
-}
-
-template <Compared kCompared>
-inline absl::Status ResolveAndLaunch(const Kernel& kernel, const LaunchShape& shape,
-                                     const StreamRef& stream, const Params& params) {
-  CUresult code = CUDA_SUCCESS;
-  const Driver* const driver = AsDriver(TryDriver(&code));
-  if (__builtin_expect(driver == nullptr, 0)) return Driver::Get().status();
-  KernelState* const state = KernelAccess::Of(kernel);
-  if (__builtin_expect(state == nullptr, 0)) return NoKernel("launch");
-  if (MeansCurrent(stream.get())) {
-    return EnterStreamAndLaunch<kCompared>(*driver, *state, shape, stream, params);
-  }
-  code = CheckAlive(stream.context());
-  if (__builtin_expect(code != CUDA_SUCCESS, 0)) return DriverRefusal(code, *state, stream);
-  return CheckAndLaunch<kCompared>(*driver, *state, shape, stream, params, [&](bool* captures) {
-    return AskIfCaptures(*driver, stream.get(), captures);
-  });
-}
-
-// One by one, out of their buffer.
-absl::Status LaunchUnpacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                            const unsigned char* data, const ParamLayoutView& layout) {
-  std::vector<const void*> values;
-  for (std::size_t i = 0; i < layout.count; ++i) values.push_back(data + layout.places[i].offset);
-  return LaunchValues(kernel, shape, stream, values.data(), layout);
 }
 
 // How many threads a block of a row has. Where there is no kernel or no stream, any: the launch
@@ -186,22 +150,21 @@ absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& contex
 
 }  // namespace
 
-absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                          const void* const* values, const ParamLayoutView& layout) {
-  // The driver reads through them.
-  const Params params = {const_cast<void**>(values), nullptr, layout};
-  return ResolveAndLaunch<Compared::kCountAndSizes>(kernel, shape, stream, params);
-}
-
-absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                          const unsigned char* data, std::size_t bytes,
-                          const ParamLayoutView& layout) {
-  if (!layout.can_be_packed) return LaunchUnpacked(kernel, shape, stream, data, layout);
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<unsigned char*>(data),
-                   CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-  // The driver refuses a buffer of no bytes, also of a kernel that takes none.
-  const Params params = {nullptr, bytes == 0 ? nullptr : extra, layout};
-  return ResolveAndLaunch<Compared::kPlaces>(kernel, shape, stream, params);
+absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                        const LaunchParams& params) {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* const driver = AsDriver(TryDriver(&code));
+  if (__builtin_expect(driver == nullptr, 0)) return Driver::Get().status();
+  KernelState* const state = KernelAccess::Of(kernel);
+  if (__builtin_expect(state == nullptr, 0)) return NoKernel("launch");
+  if (MeansCurrent(stream.get())) {
+    return EnterStreamAndLaunch(*driver, *state, shape, stream, params);
+  }
+  code = CheckAlive(stream.context());
+  if (__builtin_expect(code != CUDA_SUCCESS, 0)) return DriverRefusal(code, *state, stream);
+  return CheckAndLaunch(*driver, *state, shape, stream, params, [&](bool* captures) {
+    return AskIfCaptures(*driver, stream.get(), captures);
+  });
 }
 
 absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, std::size_t count,
@@ -213,6 +176,21 @@ absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, std::size_t c
 }  // namespace internal
 
 absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                    const ParamBuffer& params) {
+  if (!params.can_be_packed()) {
+    std::vector<void*> each;
+    return internal::LaunchWith(kernel, shape, stream, internal::ParamsOneByOne(params, &each));
+  }
+  std::size_t bytes = params.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<unsigned char*>(params.data()),
+                   CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  // The driver refuses a buffer of no bytes, also of a kernel that takes none.
+  return internal::LaunchWith(kernel, shape, stream,
+                              {nullptr, bytes == 0 ? nullptr : extra, params.parameters().data(),
+                               params.parameters().size()});
+}
+
+absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                     HostSpan<void* const> params) {
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (params.data() != nullptr && params.data()[i] != nullptr) continue;
@@ -221,9 +199,8 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
     return absl::InvalidArgumentError(absl::StrCat(internal::KernelText("launch", *state),
                                                    ": the pointer to parameter ", i, " is null"));
   }
-  const internal::ParamLayoutView layout = {nullptr, params.size(), false};
-  const internal::Params each = {const_cast<void**>(params.data()), nullptr, layout};
-  return internal::ResolveAndLaunch<internal::Compared::kCount>(kernel, shape, stream, each);
+  return internal::LaunchWith(kernel, shape, stream,
+                              {const_cast<void**>(params.data()), nullptr, nullptr, params.size()});
 }
 
 absl::StatusOr<LaunchShape> LaunchShape::ForElements(std::size_t count, unsigned block) {

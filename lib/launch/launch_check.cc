@@ -23,7 +23,7 @@ std::string Counted(std::size_t count, const char* what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
-std::string ParamPlaceText(const ParamPlace& place) {
+std::string PlaceText(const Kernel::Parameter& place) {
   return absl::StrCat(Counted(place.size, "byte"), " at offset ", place.offset);
 }
 
@@ -172,31 +172,37 @@ absl::Status RefuseShape(const KernelInContext& launched, const LaunchShape& sha
   return RefuseSharedBytes(launched, shape.shared_bytes);
 }
 
-absl::Status CheckParams(const KernelInContext& launched, const ParamLayoutView& layout,
-                         KernelParams::Compared compared) {
+absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& params) {
   const auto& [driver, kernel, function] = launched;
   if (driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
   KernelParams::Places takes;
   // Before a launch is refused the driver is asked, not the image.
   const std::size_t count =
-      function.in_image.parameters == layout.count ? layout.count : KernelInImage::kUnknown;
+      function.in_image.parameters == params.count ? params.count : KernelInImage::kUnknown;
   CUGUEST_RETURN_IF_CUDA_ERROR(AskParams(driver, function.function, count, &takes),
                                KernelText("launch", kernel),
                                absl::StrCat("what its parameter ", takes.size(), " is"));
   kernel.params.Keep(takes);
-  if (takes.size() != layout.count) {
+  if (takes.size() != params.count) {
     return Refused(launched, "the kernel takes ", Counted(takes.size(), "parameter"), ", and ",
-                   layout.count, layout.count == 1 ? " is" : " are", " given");
+                   params.count, params.count == 1 ? " is" : " are", " given");
   }
-  for (std::size_t i = 0; compared != KernelParams::Compared::kCount && i < layout.count; ++i) {
-    if (KernelParams::IsRight(takes[i], layout.places[i], compared)) continue;
-    return Refused(launched, "parameter ", i, " is ", ParamPlaceText(takes[i]),
-                   " in the kernel, and ", ParamPlaceText(layout.places[i]),
-                   " is given: it is of another type there, or a struct that is laid out "
-                   "differently on the device; declare its members as there (a float4 with "
-                   "alignas(16)), or say its alignment by ParamTraits");
+  const std::size_t wrong = FirstWrong(params, takes);
+  if (wrong == params.count) return absl::OkStatus();
+  return Refused(launched, "parameter ", wrong, " is ", PlaceText(takes[wrong]),
+                 " in the kernel, and ", PlaceText(params.places[wrong]),
+                 " is given: it is of another type there, or a struct that is laid out "
+                 "differently on the device; declare its members as there (a float4 with "
+                 "alignas(16)), or say its alignment by ParamTraits");
+}
+
+LaunchParams ParamsOneByOne(const ParamBuffer& params, std::vector<void*>* each) {
+  const auto& places = params.parameters();
+  for (const Kernel::Parameter& place : places) {
+    each->push_back(const_cast<unsigned char*>(params.data()) + place.offset);
   }
-  return absl::OkStatus();
+  each->push_back(nullptr);  // of none, too, it is an array
+  return {each->data(), nullptr, places.data(), places.size()};
 }
 
 LaunchConfig::LaunchConfig(const LaunchShape& shape, CUstream stream)

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/launch.h"
-#include "cuguest/param_layout.h"
+#include "cuguest/param_buffer.h"
 #include "lib/code/code.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -79,10 +79,33 @@ inline bool WasAllowed(const LaunchShape& shape, const FunctionInContext& functi
 // have been changed are asked again first: it may be within them after all.
 absl::Status RefuseShape(const KernelInContext& launched, const LaunchShape& shape);
 
-// Where the kernel's KernelParams do not say that they take `layout`: the driver knows best, and
-// what it says of the parameters is kept there. Where it cannot say, all are right.
-absl::Status CheckParams(const KernelInContext& launched, const ParamLayoutView& layout,
-                         KernelParams::Compared compared);
+// The first of the parameters that is not the kernel's, as far as the caller tells what they are;
+// params.count if there is none. In one piece each must lie where the kernel reads it, too. There
+// are as many as the kernel takes.
+inline std::size_t FirstWrong(const LaunchParams& params,
+                              const KernelParams::Places& takes) noexcept {
+  if (params.places == nullptr) return params.count;
+  std::size_t i = 0;
+  while (i < params.count && takes[i].size == params.places[i].size &&
+         (params.extra == nullptr || takes[i].offset == params.places[i].offset)) {
+    ++i;
+  }
+  return i;
+}
+
+// Whether the kernel is known to take such parameters.
+inline bool TakesParams(const KernelState& kernel, const LaunchParams& params) noexcept {
+  const KernelParams::Places* const takes = kernel.params.get();
+  return takes != nullptr && takes->size() == params.count &&
+         FirstWrong(params, *takes) == params.count;
+}
+
+// Where TakesParams() is false: the driver knows best, and what it says of the kernel's parameters
+// is kept. Where it cannot say, all are right.
+absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& params);
+
+// The parameters in `params` by their addresses, which are in `each`.
+LaunchParams ParamsOneByOne(const ParamBuffer& params, std::vector<void*>* each);
 
 // Whether cuLaunchKernel is enough.
 inline bool IsPlain(const LaunchShape& shape) {

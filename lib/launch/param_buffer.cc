@@ -3,12 +3,16 @@
 #include "cuguest/param_buffer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
+
+// What is aligned to more lies elsewhere on each architecture.
+constexpr std::size_t kMaxPackedAlignment = 16;
 
 const char* Complaint(const void* data, std::size_t size, std::size_t alignment) {
   if (data == nullptr || size == 0) return "a parameter has at least one byte";
@@ -23,15 +27,15 @@ const char* Complaint(const void* data, std::size_t size, std::size_t alignment)
 absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size_t alignment) {
   const char* const complaint = Complaint(data, size, alignment);
   if (complaint != nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("add parameter ", count(), " of ", size,
-                                                   " bytes, aligned to ", alignment, ": ",
+    return absl::InvalidArgumentError(absl::StrCat("add parameter ", parameters_.size(), " of ",
+                                                   size, " bytes, aligned to ", alignment, ": ",
                                                    complaint));
   }
-  const ParamPlace place = {internal::AlignUp(bytes_.size(), alignment), size};
-  if (size > kMaxParamBytes || place.offset > kMaxParamBytes - size) {
+  const Kernel::Parameter place = {internal::AlignUp(bytes_.size(), alignment), size};
+  if (size > kMaxBytes || place.offset > kMaxBytes - size) {
     return absl::OutOfRangeError(absl::StrCat(
-        "add parameter ", count(), " of ", size, " bytes at offset ", place.offset,
-        ": a kernel takes at most ", kMaxParamBytes, " bytes; pass a pointer to the rest"));
+        "add parameter ", parameters_.size(), " of ", size, " bytes at offset ", place.offset,
+        ": a kernel takes at most ", kMaxBytes, " bytes; pass a pointer to the rest"));
   }
   const std::size_t end = place.offset + size;
   std::vector<unsigned char> before;  // in which `data` may lie
@@ -41,16 +45,16 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
     grown.assign(bytes_.begin(), bytes_.end());
     before = std::exchange(bytes_, std::move(grown));
   }
-  places_.push_back(place);
+  parameters_.push_back(place);
   bytes_.resize(end);
   std::memcpy(bytes_.data() + place.offset, data, size);
-  can_be_packed_ = can_be_packed_ && alignment <= internal::kMaxPackedAlignment;
+  can_be_packed_ = can_be_packed_ && alignment <= kMaxPackedAlignment;
   return absl::OkStatus();
 }
 
 void ParamBuffer::Clear() noexcept {
   bytes_.clear();
-  places_.clear();
+  parameters_.clear();
   can_be_packed_ = true;
 }
 

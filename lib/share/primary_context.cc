@@ -84,7 +84,8 @@ PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
 }
 
 Error PrimaryContext::error() const noexcept {
-  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  if (ok()) return {};
+  if (!error_.ok()) return error_;
   return internal::Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold a primary context");
 }
 

@@ -92,7 +92,8 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
   if (!found.ok()) return found;
-  if (context == nullptr) return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, kAttach);
+  if (context == nullptr)
+    return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "attach a context");
   Registry& registry = Registry::OfProcess();
   if (!registry.Knows(context) && !CanBeContext(context)) {
     return OfContext(Failure(Reason::kNoContext, CUDA_ERROR_INVALID_VALUE, kAttach), context);
@@ -285,12 +286,12 @@ std::uint64_t SharedContext::use_count() const noexcept {
 }
 
 Error SharedContext::error() const noexcept {
-  if (ok() || !error_.ok()) return ok() ? Error() : error_;
+  if (ok()) return {};
+  if (!error_.ok()) return error_;
   return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "hold a shared context");
 }
 
 Error SharedContext::Release() noexcept {
-  constexpr char kDoing[] = "detach the last reference to";
   if (slot_ == nullptr) {
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "detach a shared context");
   }
@@ -300,7 +301,7 @@ Error SharedContext::Release() noexcept {
   if (alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return OfContext(Failure(Reason::kDestroyed, alive, "detach"), context);
   }
-  return OfContext(Failure(code, kDoing), context);
+  return OfContext(Failure(code, "detach the last reference to"), context);
 }
 
 CUGUEST_END_NAMESPACE

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(every_kind_from_its_first_byte_to_its_last) {
       ACQUIRES(AcquireFromBuffer(reinterpret_cast<const void*>(pointer + 16), kBytes - 16),
                owner.get(), Source::kPointer);
       REFUSES(ToStatus(AcquireFromBuffer(pointer, kBytes + 1)), kInvalidArgument,
-              "acquire a context: 4097 bytes at 0x", "only 4096 of them", "which is 4096 bytes at");
+              "acquire a context, 4097 bytes at 0x", "only 4096 of them", "which is 4096 bytes at");
       REFUSES(ToStatus(AcquireFromBuffer(pointer + 16, kBytes)), kInvalidArgument,
               "only 4080 of them", absl::StrCat("0x", absl::Hex(pointer + 16)),
               absl::StrCat("4096 bytes at 0x", absl::Hex(pointer)));
@@ -137,9 +137,12 @@ BOOST_AUTO_TEST_CASE(buffers_and_views_know_their_context) {
     BOOST_TEST(cuguest_test::DeviceOf(acquired) == 0);
   }
   SetStack({});
-  REFUSES(ToStatus(AcquireFromBuffer(DeviceBuffer<int>())), kInvalidArgument, "buffer is empty");
-  REFUSES(ToStatus(AcquireFromBuffer(PinnedBuffer<int>())), kInvalidArgument, "buffer is empty");
-  REFUSES(ToStatus(AcquireFromBuffer(DeviceView<int>())), kInvalidArgument, "buffer is empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceBuffer<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
+  REFUSES(ToStatus(AcquireFromBuffer(PinnedBuffer<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
+  REFUSES(ToStatus(AcquireFromBuffer(DeviceView<int>())), kInvalidArgument,
+          "of a buffer: it is null or empty");
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_of_a_pool_names_its_device) {

@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
   const OwnContext second(1);
   SetStack({first.get()});
   REFUSES(ToStatus(AcquireCurrent(kSecond)), kFailedPrecondition, "device 1", "is on device 0");
-  REFUSES(ToStatus(AcquireOn(kSecond)), kFailedPrecondition, "on device 1", "is on device 0",
-          "not active");
+  REFUSES(ToStatus(AcquireOn(kSecond)), kFailedPrecondition, "acquire a context, device 1",
+          "is on device 0", "not active");
   REFUSES(ToStatus(AcquireCurrent(kSecond)), kFailedPrecondition,
           "is on device 0");  // which was seen there
   SetStack({first.get(), second.get()});

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "cudasim/sim.h"
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 
 namespace cuguest_benchmark {
 
@@ -31,7 +31,7 @@ const Driver* FindDriver() {
   }
   std::printf("%s driver, CUDA %d.%d, %s\n", cudasim::Sim::IsActive() ? "simulated" : "real",
               (*driver)->version / 1000, (*driver)->version % 1000 / 10,
-              Device::Borrow(0).Name().value_or("?").c_str());
+              NameOf(Device::Borrow(0)).value_or("?").c_str());
   return *driver;
 }
 

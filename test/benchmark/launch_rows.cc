@@ -30,7 +30,7 @@ using cuguest::Driver;
 using cuguest::Kernel;
 using cuguest::LaunchShape;
 using cuguest::Module;
-using cuguest::PackedParams;
+using cuguest::ParamBuffer;
 using cuguest::Stream;
 using cuguest::TypedKernel;
 
@@ -50,8 +50,15 @@ struct Objects {
   CountUp typed = CountUp::Of(kernel);
   CUfunction function = Take(kernel.FunctionIn(ref));
   DevicePtr<unsigned> pointer{counts.view()};
-  PackedParams<unsigned, unsigned, DevicePtr<unsigned>> packed{1U, 1U, pointer};
+  ParamBuffer packed = Packed();
   LaunchShape shape;
+
+ private:
+  [[nodiscard]] ParamBuffer Packed() const {
+    ParamBuffer params;
+    REQUIRE(params.Add(1U).ok() && params.Add(1U).ok() && params.Add(pointer).ok());
+    return params;
+  }
 };
 
 void LaunchRaw(const Objects& objects, void** each, void** extra) {
@@ -94,15 +101,14 @@ Rows Make() {
   group.Add("`Launch`, values", [&all](std::size_t) {
     REQUIRE(Launch(all.kernel, all.shape, all.stream.ref(), 1U, 1U, all.pointer).ok());
   });
-  group.Add("`Launch`, `PackedParams`", [&all](std::size_t) {
+  group.Add("`Launch`, `ParamBuffer`", [&all](std::size_t) {
     REQUIRE(Launch(all.kernel, all.shape, all.stream.ref(), all.packed).ok());
   });
   group.Add("`TypedKernel::Launch`", [&all](std::size_t) {
     REQUIRE(all.typed.Launch(all.shape, all.stream.ref(), 1, 1, all.pointer).ok());
   });
   Rows rows;
-  for (const char* row :
-       {"`Launch`, values", "`Launch`, `PackedParams`", "`TypedKernel::Launch`"}) {
+  for (const char* row : {"`Launch`, values", "`Launch`, `ParamBuffer`", "`TypedKernel::Launch`"}) {
     Promise promise = {group.title, row, 1, 1.06};
     promise.or_nanoseconds_more = 150;
     rows.promises.push_back(promise);

@@ -38,11 +38,14 @@ runtime::DeviceGuard guard(device);  // says: kCreate
 runtime::DeviceGuard guard(device, IfInactive::kRefuse);  // runtime::DeviceGuard guard(device, IfInactive::kRefuse);
 cuguest::ThreadResidency home(context);  // says: kAlwaysPush
 #include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
+#include "cuguest/param_layout.h"  // #include "cuguest/param_buffer.h"
+if (bytes > cuguest::kMaxParamBytes) return;  // if (bytes > cuguest::ParamBuffer::kMaxBytes) return;
+const PackedParams params(n, a);  // says: values
 using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;
 Count(cuguest::IncidentKind::kReplaced, Repair::kRepaired);  // Count(cuguest::Incident::Kind::kReplaced, Repair::kRepaired);
 Device::At(cuguest::Ordinal{1}); Dim3 mine;  // cuguest::DeviceAt(cuguest::Device::Ordinal{1}); Dim3 mine;
 #include "cuguest/device.h"  // #include "cuguest/devices.h"
-#include "cuguest/compatibility.h"  // #include "cuguest/compatibility.h"
+#include "cuguest/sharing.h"  // #include "cuguest/sharing.h"
 #include "cuguest/context_source.h"  // #include "cuguest/acquire.h"
 const auto count = cuguest::Device::Count(); my::Device::Count();  // const auto count = cuguest::CountDevices(); my::Device::Count();
 auto here = Device::OfCurrentContext();  // auto here = cuguest::CurrentDevice();
@@ -91,10 +94,10 @@ int Count() { return cuguest::Device::Count().value_or(0); }
 absl::Status Check() { return SharedContext::CheckSharing(); }
 """
 WITH = """\
-#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/status.h"
 #include "other.h"
 absl::Status Begin(CUcontext handle) { return cuguest::ToStatus(cuguest::SharedContext::Attach(handle)); }

@@ -168,7 +168,7 @@ std::vector<Row> Scopes() {
               std::function([](Device device, IfInactive if_inactive) {
                 DeviceGuard guard(device, if_inactive);
                 return guard.ok() ? cuguest::ToStatus(guard.Reassert(), "reassert")
-                                  : guard.status();
+                                  : cuguest::ToStatus(guard);
               }),
               AsksDriver(), ADevice(), Creating()),
       MakeRow("LastErrorScope LastErrorScope::Check",

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/status.h"

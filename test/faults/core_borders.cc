@@ -242,6 +242,9 @@ std::vector<Row> Owners() {
   const auto primary = [](const Things&) {
     return ValueOf(PrimaryContext::Retain(Device::Borrow(0)));
   };
+  const auto acquired = [](const Things&) {
+    return ValueOf(AcquireOn(Device::Borrow(0), IfInactive::kCreate));
+  };
   const auto shared = [](const Things& things) {
     return ValueOf(SharedContext::Attach(things.home.ref()));
   };
@@ -269,6 +272,14 @@ std::vector<Row> Owners() {
       MakeRow("PrimaryContext::Release",
               std::function([](PrimaryContext* owner) { return owner->Release(); }), GivesBack(),
               Owner<PrimaryContext>(primary, {0})),
+      MakeRow("Acquired Acquired::Release",
+              std::function([](Acquired* owner) { return owner->Release(); }), GivesBack(),
+              Owner<Acquired>(acquired, {0})),
+      MakeRow("Acquired::GetDevice", std::function([](Acquired* owner) {
+                Device device = Device::Borrow(-1);
+                return owner->GetDevice(&device);
+              }),
+              {}, Owner<Acquired>(acquired, {0})),
       MakeRow("PrimaryContext::WasReset",
               std::function([](PrimaryContext* owner) { return owner->WasReset() ? kRefuses : 0; }),
               {}, Owner<PrimaryContext>(primary, {0})),

@@ -21,6 +21,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
 #include "test/faults/operations.h"
@@ -175,13 +176,12 @@ std::vector<Call> Names() {
        [](const Things& t) { return FirstOf({t.home.ref().Check()}); }},
       {"ContextRef::Check: a destroyed context", kOver,
        [](const Things& t) { return FirstOf({t.ended.Check()}); }},
-      {"Device Device::Borrow Device::Count", kOk,
+      {"Device Device::Borrow CountDevices", kOk,
        [](const Things&) { return cuguest::CountDevices(); }},
-      {"Device::At", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
-      {"Device::At: none", StatusCode::kNotFound,
+      {"DeviceAt", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
+      {"DeviceAt: none", StatusCode::kNotFound,
        [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{100}); }},
-      {"Device::OfCurrentContext", kDepends,
-       [](const Things&) { return cuguest::CurrentDevice(); }},
+      {"CurrentDevice", kDepends, [](const Things&) { return cuguest::CurrentDevice(); }},
       {"NameOf", kOk, [](const Things&) { return NameOf(First()); }},
       {"PciBusIdOf", kOk, [](const Things&) { return PciBusIdOf(First()); }},
       {"UuidOf", kOk, [](const Things&) { return UuidOf(First()); }},
@@ -332,6 +332,13 @@ std::vector<Call> Acquiring() {
        [](const Things&) {
          AcquiredGuard guard(First(), IfInactive::kCreate);
          return guard.ok() ? FirstOf({guard.Leave()}) : ToStatus(guard);
+       }},
+      {"Acquired Acquired::Release", kOk,
+       [](const Things&) {
+         cuguest::Acquired acquired = cuguest::AcquireOn(First(), IfInactive::kCreate);
+         if (!acquired.ok()) return Outcome(ToStatus(acquired));
+         const absl::Status released = ToStatus(acquired.Release());
+         return Together(released, std::move(acquired));
        }},
       {"Acquired::GetDevice", kOk,
        [](const Things& t) -> Outcome {

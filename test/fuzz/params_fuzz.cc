@@ -13,10 +13,9 @@
 namespace {
 
 using cuguest::ParamBuffer;
-using cuguest::ParamPlace;
 
 struct Parameter {
-  ParamPlace place;
+  cuguest::Kernel::Parameter place;
   std::vector<unsigned char> bytes;
 };
 
@@ -28,12 +27,12 @@ std::size_t EndOf(const std::vector<Parameter>& parameters) {
 bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
 
 void Compare(const ParamBuffer& buffer, const std::vector<Parameter>& model) {
-  FUZZ_CHECK(buffer.count() == model.size());
+  FUZZ_CHECK(buffer.parameters().size() == model.size());
   FUZZ_CHECK(buffer.size() == EndOf(model));
-  FUZZ_CHECK(buffer.size() <= cuguest::kMaxParamBytes);
+  FUZZ_CHECK(buffer.size() <= ParamBuffer::kMaxBytes);
   for (std::size_t i = 0; i < model.size(); ++i) {
-    const ParamPlace& place = buffer.place(i);
-    FUZZ_CHECK(place.offset == model[i].place.offset && place.size == model[i].place.size);
+    const auto& place = model[i].place;
+    FUZZ_CHECK(buffer.parameters()[i] == place);
     FUZZ_CHECK(std::memcmp(buffer.data() + place.offset, model[i].bytes.data(), place.size) == 0);
   }
 }
@@ -57,11 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t alignment = kind < 0xe0 ? std::size_t{1} << (kind & 7) : input.Word();
     const std::size_t bytes =
         kind < 0xc0 ? alignment * (1 + input.Below(64)) : input.Word() >> (kind & 15);
-    std::vector<unsigned char> value(std::min<std::size_t>(bytes, cuguest::kMaxParamBytes + 1));
+    std::vector<unsigned char> value(std::min<std::size_t>(bytes, ParamBuffer::kMaxBytes + 1));
     for (unsigned char& byte : value) byte = static_cast<unsigned char>(model.size() + bytes);
     const bool is_type = bytes != 0 && IsPowerOfTwo(alignment) && bytes % alignment == 0;
     const std::size_t offset = is_type ? (EndOf(model) + alignment - 1) / alignment * alignment : 0;
-    const bool fits = is_type && offset + bytes <= cuguest::kMaxParamBytes;
+    const bool fits = is_type && offset + bytes <= ParamBuffer::kMaxBytes;
     const absl::Status status = buffer.AddBytes(value.data(), bytes, alignment);
     FUZZ_CHECK(status.ok() == fits);
     if (!status.ok()) {
@@ -71,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     model.push_back({{offset, bytes}, std::move(value)});
     can_be_packed = can_be_packed && alignment <= 16;
-    FUZZ_CHECK(buffer.layout().can_be_packed == can_be_packed);
+    FUZZ_CHECK(buffer.can_be_packed() == can_be_packed);
   }
   Compare(buffer, model);
   return 0;

@@ -70,22 +70,21 @@ BOOST_AUTO_TEST_CASE(kernels_run_at_each_launch, *NeedsDriver(12000, kNodes)) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parameters_come_in_three_forms, *NeedsDriver(12000, kNodes)) {
+BOOST_AUTO_TEST_CASE(packed_parameters_are_copied, *NeedsDriver(12000, kNodes)) {
   Counter counter;
   Graph graph = Graph::Create(counter.ref()).value();
-  PackedParams packed(kCount, kValue, counter.memory());
-  ParamBuffer buffer;
-  SUCCEEDS(buffer.Add(kCount));
-  SUCCEEDS(buffer.Add(kValue));
-  SUCCEEDS(buffer.Add(counter.memory()));
-  const auto first = graph.AddKernel(counter.kernel(), counter.shape(), {}, packed);
-  SUCCEEDS(first.status());
-  SUCCEEDS(graph.AddKernel(counter.kernel(), counter.shape(), {*first}, buffer).status());
+  ParamBuffer params = Packed(kCount, kValue, counter.memory());
+  const auto node = graph.AddKernel(counter.kernel(), counter.shape(), {}, params);
+  SUCCEEDS(node.status());
+  SUCCEEDS(graph.AddKernel(counter.Get("nothing"), {}, {}, ParamBuffer()).status());
   SUCCEEDS(graph.AddKernel(counter.Get("nothing"), {}, {}).status());
-  packed.Set<0>(0);  // they were copied
-  buffer.Clear();
   ExecutableGraph ready = graph.Instantiate().value();
+  ExecutableGraph changed = graph.Instantiate().value();
+  SUCCEEDS(changed.SetKernel(*node, counter.kernel(), counter.shape(), params));
+  params.Clear();
+  SUCCEEDS(params.Add(0U));  // where kCount was
   SUCCEEDS(ready.Launch(counter.stream()));
+  SUCCEEDS(changed.Launch(counter.stream()));
   BOOST_TEST(counter.Took(2));
 }
 
@@ -152,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_a_launch_refuses_no_node_takes,
   check(kernel, {1, 32, 1 << 20}, kCount, kValue, memory);
   check(kernel, {1, 32}, kCount, kValue);
   check(kernel, {1, 32}, kCount, 1.0, memory);
-  check(kernel, {1, 32}, PackedParams(kCount));
+  check(kernel, {1, 32}, Packed(kCount));
   LaunchShape odd(3, 32);
   odd.cluster = LaunchShape::Dim3(2);
   check(kernel, odd, kCount, kValue, memory);
@@ -378,19 +377,28 @@ BOOST_AUTO_TEST_CASE(ownership_moves, *OnlySim()) {
   OK(RAW(cuGraphExecDestroy)(ready.Leak()));
 }
 
+template <typename T>
+T Value(absl::StatusOr<T> made) {
+  return std::move(made).value();
+}
+template <typename T>
+T Value(T made) {
+  return made;
+}
+
 // Every owner: ended in each of its ways, or moved from, it names no context.
 template <typename Make, typename Context, typename... Ends>
 void CheckNamesNothing(const char* name, const Make& make, const Context& context,
                        const Ends&... ends) {
   BOOST_TEST_CONTEXT(name) {
     const auto check = [&](const auto& end) {
-      auto owned = make().value();
+      auto owned = Value(make());
       BOOST_TEST((context(owned) != ContextRef()));
       end(owned);
       BOOST_TEST((context(owned) == ContextRef()));
     };
     (check(ends), ...);
-    auto from = make().value();
+    auto from = Value(make());
     const auto to = std::move(from);
     BOOST_TEST((context(from) == ContextRef()));
   }
@@ -438,14 +446,14 @@ BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
       [](Array& array) { OK(RAW(cuArrayDestroy)(array.Leak())); });
   CheckNamesNothing(
       "PrimaryContext", [] { return PrimaryContext::Retain(cuguest::Device::Borrow(0)); },
-      incarnation, [](PrimaryContext& primary) { SUCCEEDS(primary.Release()); },
+      incarnation, [](PrimaryContext& primary) { SUCCEEDS(ToStatus(primary.Release())); },
       [](PrimaryContext& primary) {
         static_cast<void>(primary.Leak());
         OK(RAW(cuDevicePrimaryCtxRelease)(0));
       });
   CheckNamesNothing(
       "SharedContext", [&] { return SharedContext::Attach(in); }, incarnation,
-      [](SharedContext& shared) { SUCCEEDS(shared.Release()); });
+      [](SharedContext& shared) { SUCCEEDS(ToStatus(shared.Release())); });
   if (HasDriver(12040)) {
     CheckNamesNothing(
         "GreenContext",

@@ -287,7 +287,7 @@ class Cast {
  public:
   explicit Cast(const std::string& letters) {
     for (const char letter : letters) own_.emplace(letter, 0);
-    primary_ = std::move(cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0))).value();
+    primary_ = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
   }
   CUcontext at(char letter) const { return letter == 'P' ? primary_.get() : own_.at(letter).get(); }
   // Destroys T as a callee would; it comes back for the next case.

@@ -21,8 +21,7 @@ INCLUDE = root / "include"
 # Of each class template, and nested types that an embedder names.
 INSTANCES = [
     "DeviceBuffer<float>", "DeviceView<float>", "DeviceView<const float>", "DevicePtr<float>", "HostSpan<float>",
-    "PackedParams<int, float>", "ParamLayout<int, float>", "PerContext<int>", "PerContext<int>::Pin",
-    "TypedKernel<void(int, DevicePtr<float>)>",
+    "PerContext<int>", "PerContext<int>::Pin", "TypedKernel<void(int, DevicePtr<float>)>",
 ]
 USE = """
 #include <new>

@@ -125,11 +125,11 @@ REFUSED = [
     ("static_cast<void>(DeviceBuffer<Tail>());", "elements of no bytes"),
     ("static_cast<void>(PinnedBuffer<Tail>());", "elements of no bytes"),
     ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, End()));", "a parameter has at least one byte"),
-    ("PackedParams params(1, Tail()); static_cast<void>(params);", "a parameter has at least one byte"),
-    ("const ContextGuard guard(AcquireOn(g.device)->context());", DELETED),
+    ("static_cast<void>(ParamBuffer().Add(Tail()));", "a parameter has at least one byte"),
+    ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, std::array<char, 32760>(), 1.0));", "at most 32,764 bytes of parameters"),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(ContextGuard(g.context)); return {}; }());", DELETED),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(AcquiredGuard(g.device)); return {}; }());", DELETED),
-    ("const ContextGuard guard(AcquireOn(g.device).value().context());", DELETED),
+    ("const ContextGuard guard(AcquireOn(g.device).context());", DELETED),
     ("static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) { return Text(); }));",
      "must return absl::StatusOr<T>"),
 ]
@@ -157,7 +157,7 @@ ACCEPTED = [
     "static_cast<void>(Launch(g.kernel, g.shape, g.stream, std::array<float, 3>(), std::array<DevicePtr<int>, 2>(), DevicePtr<int*>()));",
     "static_cast<void>(Fill(g.view, 1));",
     "static_cast<void>(HostSpan<const int>(HostSpan<int>(g.values)));",
-    "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired->context()); }",
+    "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired); }",
     "static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) -> absl::StatusOr<int> { return 1; }));",
 ]
 

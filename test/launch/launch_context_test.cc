@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_launch_in_a_capture_runs_with_the_graph) {
       OK(RAW(cuStreamBeginCapture)(stream, mode));
       SUCCEEDS(counter.CountUp());
       SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(),
-                      PackedParams(kCount, kValue, counter.memory())));
+                      Packed(kCount, kValue, counter.memory())));
       const Replay replay(counter.owner());
       BOOST_TEST(counter.Took(0));
       replay.Run(stream);
@@ -105,10 +105,11 @@ BOOST_AUTO_TEST_CASE(a_launch_in_a_capture_runs_with_the_graph) {
 BOOST_AUTO_TEST_CASE(parameters_are_copied_into_the_graph) {
   Counter counter;
   const CUstream stream = counter.stream().get();
-  PackedParams params(kCount, kValue, counter.memory());
+  ParamBuffer params = Packed(kCount, kValue, counter.memory());
   OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), params));
-  params.Set<0>(0);
+  params.Clear();
+  SUCCEEDS(params.Add(0U));  // where kCount was
   const Replay replay(counter.owner());
   replay.Run(stream);
   BOOST_TEST(counter.Took());
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(from_many_threads) {
         const absl::Status status =
             (i + j) % 2 != 0 ? counter.CountUp()
                              : Launch(counter.kernel(), counter.shape(), counter.stream(),
-                                      PackedParams(kCount, kValue, counter.memory()));
+                                      Packed(kCount, kValue, counter.memory()));
         if (!status.ok()) ++wrong;
         if (Launch(counter.kernel(), {}, counter.stream(), 1.0).ok()) ++wrong;
       }
@@ -247,7 +248,7 @@ BOOST_AUTO_TEST_CASE(driver_calls, *OnlySim()) {
   const auto count_up = [&] { return counter.CountUp(); };
   const auto packed = [&] {
     return Launch(counter.kernel(), counter.shape(), counter.stream(),
-                  PackedParams(kCount, kValue, counter.memory()));
+                  Packed(kCount, kValue, counter.memory()));
   };
   const auto special = [&] { return CountUpOnSpecial(counter); };
   SUCCEEDS(counter.CountUp());

@@ -41,8 +41,8 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(counter.Took());
   LaunchShape all = WithCluster(4, {4, 1, 1});
   all.cooperative = true;
-  SUCCEEDS(Launch(counter.kernel(), all, counter.stream(),
-                  PackedParams(kCount, kValue, counter.memory())));
+  SUCCEEDS(
+      Launch(counter.kernel(), all, counter.stream(), Packed(kCount, kValue, counter.memory())));
   BOOST_TEST(counter.Took());
 }
 

@@ -9,7 +9,6 @@
 
 #include "cuguest/typed_kernel.h"
 #include "test/launch/launches.h"
-#include "test/launch/quad.h"
 
 BOOST_AUTO_TEST_SUITE(launch_layout)
 
@@ -93,10 +92,7 @@ void Arrives(Layouts& layouts, const std::string& name, const Ts&... values) {
   };
   const LaunchShape one;
   arrived(Launch(kernel, one, layouts.stream(), values..., to), "as values");
-  arrived(Launch(kernel, one, layouts.stream(), PackedParams(values..., to)), "packed");
-  ParamBuffer params;
-  for (const absl::Status& status : {params.Add(values)..., params.Add(to)}) SUCCEEDS(status);
-  arrived(Launch(kernel, one, layouts.stream(), params), "added");
+  arrived(Launch(kernel, one, layouts.stream(), Packed(values..., to)), "packed");
   const auto typed = cuguest::TypedKernel<void(Ts..., DevicePtr<unsigned char>)>::Of(kernel);
   arrived(typed.Launch(one, layouts.stream(), values..., layouts.buffer().view()), "typed");
 }
@@ -152,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_struct_with_padding) {
   };
   const short before = 1;
   arrived(Launch(kernel, {}, layouts.stream(), before, value, 'a', to));
-  arrived(Launch(kernel, {}, layouts.stream(), PackedParams(before, value, 'a', to)));
+  arrived(Launch(kernel, {}, layouts.stream(), Packed(before, value, 'a', to)));
 }
 
 // By the specialisation of ParamTraits above.
@@ -171,7 +167,7 @@ BOOST_AUTO_TEST_CASE(the_guides_struct_declared_without_alignment,
   const Undisturbed undisturbed;
   for (const absl::Status& status :
        {Launch(kernel, {}, layouts.stream(), 'b', value, 'a', to),
-        Launch(kernel, {}, layouts.stream(), PackedParams('b', value, 'a', to))}) {
+        Launch(kernel, {}, layouts.stream(), Packed('b', value, 'a', to))}) {
     REFUSES(status, kInvalidArgument, "\"layout_struct\"",
             "parameter 1 is 32 bytes at offset 16 in the kernel", "20 bytes at offset 4 is given",
             "laid out differently", "alignas(16)");
@@ -189,7 +185,7 @@ BOOST_AUTO_TEST_CASE(four_floats_for_a_vector,
   const auto to = layouts.memory();
   SUCCEEDS(Launch(kernel, {}, layouts.stream(), 'b', value, 'a', to));
   BOOST_TEST((layouts.Take(18) == Joined('b', value, 'a')));
-  REFUSES(Launch(kernel, {}, layouts.stream(), PackedParams('b', value, 'a', to)), kInvalidArgument,
+  REFUSES(Launch(kernel, {}, layouts.stream(), Packed('b', value, 'a', to)), kInvalidArgument,
           "parameter 1 is 16 bytes at offset 16", "16 bytes at offset 4");
 }
 

@@ -22,15 +22,8 @@ BOOST_AUTO_TEST_CASE(in_every_form) {
   SUCCEEDS(counter.CountUp());
   BOOST_TEST(counter.Took());
 
-  const PackedParams packed(kCount, kValue, counter.memory());
-  SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), packed));
-  BOOST_TEST(counter.Took());
-
-  ParamBuffer added;
-  SUCCEEDS(added.Add(kCount));
-  SUCCEEDS(added.Add(kValue));
-  SUCCEEDS(added.Add(counter.memory()));
-  SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), added));
+  SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(),
+                  Packed(kCount, kValue, counter.memory())));
   BOOST_TEST(counter.Took());
 
   unsigned count = kCount;
@@ -47,7 +40,6 @@ BOOST_AUTO_TEST_CASE(without_parameters) {
   const Kernel nothing = counter.Get("nothing");
   const Undisturbed undisturbed;
   SUCCEEDS(Launch(nothing, {}, counter.stream()));
-  SUCCEEDS(Launch(nothing, {}, counter.stream(), PackedParams<>()));
   SUCCEEDS(Launch(nothing, {}, counter.stream(), ParamBuffer()));
   SUCCEEDS(Launch(nothing, {}, counter.stream(), HostSpan<void* const>()));
   SUCCEEDS(counter.stream().Synchronize());
@@ -284,7 +276,7 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
   for (const bool warm : {false, true}) {
     if (warm) {
       SUCCEEDS(counter.CountUp());
-      SUCCEEDS(Launch(kernel, one, stream, PackedParams(1U, 1U, memory)));
+      SUCCEEDS(Launch(kernel, one, stream, Packed(1U, 1U, memory)));
       SUCCEEDS(stream.Synchronize());
     }
     const Capture capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -296,9 +288,9 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
             "parameter 0 is 4 bytes at offset 0", "8 bytes at offset 0 is given");
     REFUSES(Launch(kernel, one, stream, 1U, memory, 1U), kInvalidArgument,
             "parameter 1 is 4 bytes at offset 4", "8 bytes at offset 8");
-    REFUSES(Launch(kernel, one, stream, PackedParams(1U, 1U)), kInvalidArgument, "2 are given");
-    REFUSES(Launch(kernel, one, stream, PackedParams('c', 1U, memory)), kInvalidArgument,
-            "parameter 0", "1 byte at offset 0");
+    REFUSES(Launch(kernel, one, stream, Packed(1U, 1U)), kInvalidArgument, "2 are given");
+    REFUSES(Launch(kernel, one, stream, Packed('c', 1U, memory)), kInvalidArgument, "parameter 0",
+            "1 byte at offset 0");
     REFUSES(Launch(kernel, one, stream, ParamBuffer()), kInvalidArgument, "0 are given");
     REFUSES(Launch(kernel, one, stream, shifted), kInvalidArgument, "4 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(two)), kInvalidArgument,
@@ -354,7 +346,7 @@ BOOST_AUTO_TEST_CASE(nothing_to_launch_or_nowhere) {
   const Counter counter;
   const Undisturbed undisturbed;
   REFUSES(Launch(Kernel(), {}, counter.stream()), kFailedPrecondition, "empty kernel");
-  REFUSES(Launch(Kernel(), {}, counter.stream(), PackedParams<>()), kFailedPrecondition,
+  REFUSES(Launch(Kernel(), {}, counter.stream(), ParamBuffer()), kFailedPrecondition,
           "empty kernel");
   void* const holed[] = {nullptr};
   REFUSES(Launch(Kernel(), {}, counter.stream(), HostSpan<void* const>(holed)), kFailedPrecondition,

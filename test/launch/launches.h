@@ -23,6 +23,7 @@
 #include "kernels/launch.h"
 #include "kernels/layout.h"
 #include "kernels/layout_types.h"
+#include "test/launch/params.h"
 #include "test/memory/memories.h"
 
 namespace cuguest_launches {
@@ -39,7 +40,6 @@ using cuguest::Kernel;
 using cuguest::Launch;
 using cuguest::LaunchShape;
 using cuguest::Module;
-using cuguest::PackedParams;
 using cuguest::ParamBuffer;
 using cuguest::StreamRef;
 using Bytes = std::vector<unsigned char>;

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuguest/param_layout.h"
+#include "cuguest/param_buffer.h"
 #include "cuguest/primary_context.h"
 #include "test/memory/pictures.h"
 
@@ -31,7 +31,7 @@ using namespace cuguest_test;
 static_assert(!std::is_copy_constructible_v<TextureObject>);
 static_assert(std::is_nothrow_move_constructible_v<TextureObject>);
 static_assert(std::is_nothrow_move_assignable_v<TextureObject>);
-static_assert(cuguest::ParamLayout<CUtexObject, unsigned, CUsurfObject>::kBytes == 24);
+static_assert(cuguest::ParamTraits<CUtexObject>::kAlignment == 8);
 
 constexpr size_t kMost = std::numeric_limits<size_t>::max();
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "cuguest/device.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "test/support/scenario.h"
 
@@ -43,26 +43,26 @@ void* LookUp(const char* name, int version, void* user) {
 void InstancesHaveUuidsOfTheirOwn() {
   static int newest = 11040;
   CHECK(Driver::Adopt(&LookUp, &newest).ok());
-  const Device::Uuid first = *Device::Borrow(0).GetUuid();
-  const Device::Uuid second = *Device::Borrow(1).GetUuid();
+  const Device::Uuid first = *UuidOf(Device::Borrow(0));
+  const Device::Uuid second = *UuidOf(Device::Borrow(1));
   CHECK(first != second);
   CHECK(first.ToString() == "MIG-00000000-0000-0000-0000-000000000000");
   CHECK(second.ToString() == "MIG-01010101-0101-0101-0101-010101010101");
-  CHECK(Device::Borrow(2).GetUuid()->ToString() == "GPU-22222222-2222-2222-2222-222222222222");
+  CHECK(UuidOf(Device::Borrow(2))->ToString() == "GPU-22222222-2222-2222-2222-222222222222");
 }
 
 void OldDriversKnowTheDeviceOnly() {
   static int newest = 9020;
   CHECK(Driver::Adopt(&LookUp, &newest).ok());
-  const Device::Uuid first = *Device::Borrow(0).GetUuid();
-  CHECK(first == *Device::Borrow(1).GetUuid());
+  const Device::Uuid first = *UuidOf(Device::Borrow(0));
+  CHECK(first == *UuidOf(Device::Borrow(1)));
   CHECK(first.ToString() == "GPU-dddddddd-dddd-dddd-dddd-dddddddddddd");
 }
 
 void NoDriverFunctionIsAStatus() {
   static int newest = 9010;
   CHECK(Driver::Adopt(&LookUp, &newest).ok());
-  CHECK(absl::IsUnimplemented(Device::Borrow(0).GetUuid().status()));
+  CHECK(absl::IsUnimplemented(UuidOf(Device::Borrow(0)).status()));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@
 #include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/surface_object.h"

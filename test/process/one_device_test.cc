@@ -10,7 +10,6 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
-#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/devices.h"
@@ -19,6 +18,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"

@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "cuguest/compatibility.h"
 #include "cuguest/driver.h"
 #include "test/process/plugin.h"
 #include "test/support/raw_driver.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuguest/driver.h"
+#include "cuguest/sharing.h"
 #include "test/process/plugin.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"

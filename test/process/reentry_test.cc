@@ -38,6 +38,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/stream.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"
@@ -197,6 +198,10 @@ void Acquires() {
     CHECK(cuguest::AcquireFromPointer(memory->get()).ok());
     CHECK(cuguest::AcquireFromBuffer(memory->get(), memory->size_bytes()).ok());
     CHECK(cuguest::AcquireFromBuffer(*memory).ok());
+    cuguest::Acquired kept = cuguest::AcquireFromStream(stream->get());
+    Device device = Device::Borrow(-1);
+    CHECK(kept.GetDevice(&device) == CUDA_SUCCESS);
+    CHECK(kept.Release().ok());
     cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);

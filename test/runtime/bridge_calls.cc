@@ -204,20 +204,20 @@ std::vector<Call> Scopes() {
          if (!scope.ok()) return cuguest::ToStatus(scope);
          return runtime::ToStatus(scope.Note(cudaSuccess, "nothing"), "note a call");
        }},
-      {"DeviceGuard DeviceGuard::ok DeviceGuard::status DeviceGuard::context "
+      {"DeviceGuard DeviceGuard::ok DeviceGuard::error DeviceGuard::context "
        "DeviceGuard::Reassert",
        kOk,
        [](const Things&) {
          DeviceGuard guard(First(), cuguest::IfInactive::kCreate);
-         if (!guard.ok()) return guard.status();
+         if (!guard.ok()) return cuguest::ToStatus(guard);
          const CUresult code = guard.Reassert();
          return code == CUDA_SUCCESS ? Holds(guard.context().ok())
                                      : cuguest::ToStatus(code, "reassert a scope");
        }},
       {"DeviceGuard: that creates nothing", kDepends,
-       [](const Things&) { return DeviceGuard(First()).status(); }},
+       [](const Things&) { return cuguest::ToStatus(DeviceGuard(First()).error()); }},
       {"DeviceGuard: no device", StatusCode::kNotFound,
-       [](const Things&) { return DeviceGuard(Device::Borrow(4711)).status(); }},
+       [](const Things&) { return cuguest::ToStatus(DeviceGuard(Device::Borrow(4711)).error()); }},
       {"LastErrorScope LastErrorScope::before LastErrorScope::Note LastErrorScope::Check "
        "LastErrorScope::Leave",
        kOk,

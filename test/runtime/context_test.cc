@@ -140,6 +140,32 @@ BOOST_AUTO_TEST_CASE(with_nothing_current_it_is_device_0_whatever_the_runtime_sa
   SetStack({});
 }
 
+// Both threads look the same to Query(), which is right about the first only.
+BOOST_AUTO_TEST_CASE(no_call_reports_valid_devices, *NeedsDevices(2)) {
+  const auto active = RetainPrimary(Device::Borrow(1));
+  const auto binds = [](const auto& choose, Device bound) {
+    OnAnotherThread([&] {
+      choose();
+      SetStack({});
+      int said = -1;
+      RT_OK(cudaGetDevice(&said));
+      BOOST_TEST(said == 1);
+      BOOST_TEST((Query().device == First()));
+      ContextAfterAnAllocation();
+      const auto current = cuguest::CurrentDevice();
+      BOOST_TEST_REQUIRE(current.ok(), current.status().ToString());
+      BOOST_TEST((*current == bound));
+      SetStack({});
+    });
+  };
+  binds([] { RT_OK(cudaSetDevice(1)); }, First());
+  const auto set_valid_devices = [] {
+    int valid[] = {1, 0};
+    RT_OK(cudaSetValidDevices(valid, 2));
+  };
+  binds(set_valid_devices, Device::Borrow(1));
+}
+
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   const OwnContext user;
   const auto calls_of_a_query = [] {

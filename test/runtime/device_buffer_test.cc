@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(what_ended_with_its_context_is_let_go) {
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
     BOOST_TEST(buffer.empty());
   }
-  CheckOk(primary.Release());
+  CheckOk(ToStatus(primary.Release()));
 }
 
 BOOST_AUTO_TEST_CASE(memory_of_a_pool_is_not_for_cudaFree) {

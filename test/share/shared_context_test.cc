@@ -13,9 +13,9 @@
 
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
-#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"

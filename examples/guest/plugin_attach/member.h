@@ -61,7 +61,7 @@ class Member {
   // plugin created destroys it, whichever plugin that was.
   [[nodiscard]] absl::Status Leave() {
     work_.reset();
-    return shared_.Release();
+    return ToStatus(shared_.Release());
   }
 
   [[nodiscard]] unsigned long long CountUsers() const { return shared_.use_count(); }

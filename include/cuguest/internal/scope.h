@@ -51,11 +51,12 @@ class CUGUEST_API Scope {
   // Entries that EnterExactly() can remember.
   CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
 
-  // Nothing is set: one of the functions that enter is called next.
+  // Nothing is set: one of the functions that enter is called next, or StayOutside().
   enum NotSet : unsigned char { kNotSet };
   CUGUEST_HIDE explicit Scope(NotSet) noexcept {}
   // Inside nothing.
-  CUGUEST_HIDE explicit Scope(bool always_pushes = false) noexcept {
+  CUGUEST_HIDE explicit Scope(bool always_pushes = false) noexcept { StayOutside(always_pushes); }
+  CUGUEST_HIDE void StayOutside(bool always_pushes) noexcept {
     Prepare(nullptr, always_pushes, {nullptr, 0});
     SetOutside();
   }

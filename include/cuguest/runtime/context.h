@@ -44,8 +44,9 @@ struct RuntimeContext {
   Kind kind;
   /// Empty for the last three. Not owned.
   ContextRef context;
-  /// The current context's, or device 0 where there is none; also where this copy of the runtime
-  /// was given a list with cudaSetValidDevices and takes the first of that instead.
+  /// The current context's, or device 0 where there is none. A thread that has called
+  /// cudaSetValidDevices, and never cudaSetDevice, takes the first device of that list instead: no
+  /// call reports it, and `kind` and `device` describe device 0 (Note [What cudaGetDevice says]).
   Device device;
 
   /// Whether the runtime works in a primary context, or will.
@@ -87,10 +88,10 @@ namespace impl {
 CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   const absl::StatusOr<Device> first = DeviceAt(Device::Ordinal{0});
   if (!first.ok()) return first.status();
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);
-  if (!state.ok()) return state.status();
+  const PrimaryContext::State state = PrimaryContext::Query(*first);
+  CUGUEST_RETURN_IF_ERROR(state);
   using Kind = RuntimeContext::Kind;
-  return RuntimeContext{state->active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
+  return RuntimeContext{state.active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
 }
 
 }  // namespace impl

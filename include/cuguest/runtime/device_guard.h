@@ -46,6 +46,7 @@ class [[nodiscard]] DeviceGuard {
       Device device, IfInactive if_inactive = IfInactive::kRefuse,
       Location where = Location::Here())
       : guard_(device, if_inactive, GuardMode::kElide, where) {}
+  [[gnu::always_inline]] CUGUEST_HIDE inline ~DeviceGuard() {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 

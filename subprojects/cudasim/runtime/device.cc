@@ -75,12 +75,13 @@ cudaError_t SetDevice(int device) {
   return ToError(Driver().cuCtxSetCurrent(context));
 }
 
-// It also takes the current context off the stack.
+// It also takes the current context off the stack, and does only that once the thread has called
+// cudaSetDevice (measured on two H100, driver 580.159.04).
 cudaError_t SetValidDevices(int* devices, int count) {
   if (count < 0 || (count > 0 && devices == nullptr)) return cudaErrorInvalidValue;
   if (!std::all_of(devices, devices + count, IsDevice)) return cudaErrorInvalidDevice;
-  ThisThreadState().valid_devices.assign(devices, devices + count);
-  ThisThreadState().chosen_device = -1;
+  ThreadState& thread = ThisThreadState();
+  if (thread.chosen_device < 0) thread.valid_devices.assign(devices, devices + count);
   return ToError(Driver().cuCtxSetCurrent(nullptr));
 }
 

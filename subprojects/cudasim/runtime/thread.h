@@ -25,7 +25,8 @@ struct ThreadState {
   // What cudaGetDevice says where no context is current: the last cudaSetDevice, or -1
   // for the first valid device. A call that then needs a context does not ask it.
   int chosen_device = -1;
-  std::vector<int> valid_devices;  // cudaSetValidDevices; empty: all, in order
+  // cudaSetValidDevices, before any cudaSetDevice of the thread; empty: all, in order
+  std::vector<int> valid_devices;
   std::vector<CallConfiguration> configurations;
 };
 

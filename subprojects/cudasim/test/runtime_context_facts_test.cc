@@ -337,6 +337,23 @@ BOOST_AUTO_TEST_CASE(the_first_valid_device_is_bound, *NeedsDevices(2)) {
   });
 }
 
+// They only take the current context off the stack.
+BOOST_AUTO_TEST_CASE(valid_devices_are_ignored_after_set_device, *NeedsDevices(2)) {
+  const Unused unused;
+  OnAnotherThread([] {
+    int device = -1;
+    int valid[] = {1, 0};
+    RT_OK(cudaSetValidDevices(valid, 2));
+    RT_OK(cudaSetDevice(0));
+    RT_OK(cudaSetValidDevices(valid, 1));
+    BOOST_CHECK(GetStack().empty());
+    RT_OK(cudaGetDevice(&device));
+    BOOST_TEST(device == 0);
+    RT_OK(cudaFree(nullptr));
+    BOOST_CHECK(GetStack() == Entries{PrimaryHandle()});
+  });
+}
+
 // --- references to the primary ---
 
 BOOST_AUTO_TEST_CASE(the_runtime_holds_one_reference_whatever_is_called) {

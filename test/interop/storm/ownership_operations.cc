@@ -26,7 +26,7 @@ void RetainPrimary(Worker& worker) {
                      : Value(PrimaryContext::RetainIfActive(Device::Borrow(device)));
   Require(primary.context() == worker.world().primary(device), "it is the same incarnation");
   Require(!primary.WasReset(), "nobody has reset it");
-  Require(primary.Release());
+  Require(ToStatus(primary.Release()));
 }
 
 void Attach(Worker& worker) {
@@ -37,7 +37,7 @@ void Attach(Worker& worker) {
   Require(mine.context() == context, "it is the same incarnation");
   Require(mine.use_count() >= 2 || mine.owner() == SharedContext::Owner::kPrimary,
           "both references are counted");
-  Require(mine.Release());
+  Require(ToStatus(mine.Release()));
   const ContextGuard guard(copy.context());
   RequireOk(guard);
 }

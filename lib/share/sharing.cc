@@ -2,7 +2,7 @@
 //
 // Whether the copies of cuguest in this process count in one registry.
 
-#include "lib/share/registry.h"
+#include "cuguest/sharing.h"
 
 #include <limits.h>
 
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cuguest/compatibility.h"
+#include "lib/share/registry.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

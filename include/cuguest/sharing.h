@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tier: 2
+/// \file
+/// Whether the copies of cuguest in this process count shared contexts together: a check for
+/// start-up.
+///
+///   CUGUEST_RETURN_IF_ERROR(cuguest::CheckSharing());
+
+#ifndef CUGUEST_SHARING_H_
+#define CUGUEST_SHARING_H_
+
+#include "absl/status/status.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// Asks all copies that are loaded now.
+/// Threads: any.
+/// Errors: kFailedPrecondition  names the objects whose copies count apart from this one, their
+///                              layouts and the registries that they use. A context that is
+///                              attached both here and there is then counted twice, and one made by
+///                              one copy may be destroyed while the other is attached.
+/// Cost:   walks the list of loaded objects.
+[[nodiscard]] CUGUEST_API absl::Status CheckSharing();
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SHARING_H_
