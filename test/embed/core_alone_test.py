@@ -14,10 +14,20 @@ from common import (ROOT, check, cmake_environment, done, environment, files_bel
 
 compiler, toolkit, *meson = sys.argv[1:]
 GUEST = """
-#include "cuguest/context_guard.h"
+#include "cuguest/acquired_guard.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
 extern "C" [[gnu::visibility("default")]] int Guarded(CUcontext context) {
-  cuguest::ContextGuard guard(context);
+  const cuguest::SharedContext shared = cuguest::SharedContext::Attach(context);
+  if (!shared.ok()) return shared.error().code;
+  cuguest::ContextGuard guard(shared);
   return guard.result();
+}
+extern "C" [[gnu::visibility("default")]] int GuardedOn(int device, char* text, unsigned size) {
+  const cuguest::PrimaryContext primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(device));
+  const cuguest::AcquiredGuard guard(primary.device());
+  guard.error().Write(text, size);
+  return guard.error().code;
 }
 """
 FLAGS = ["-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror"]

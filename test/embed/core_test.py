@@ -78,10 +78,13 @@ EMBEDDERS = {
 PROGRAM = """
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/shared_context.h"
 
 template <typename Function>
 Function Find(void* library, const char* name) {
@@ -105,6 +108,16 @@ int main() {
     if (get(&now) != CUDA_SUCCESS || now != nullptr) return 3;
   }
   if (get(&now) != CUDA_SUCCESS || now != nullptr) return 4;
+  {
+    const cuguest::SharedContext shared = cuguest::SharedContext::Attach(mine);
+    const cuguest::AcquiredGuard guard(cuguest::Device::Borrow(0));
+    if (!shared.ok() || !guard.ok()) return 5;
+    if (get(&now) != CUDA_SUCCESS || now != mine || guard.context() != shared.context()) return 6;
+  }
+  char text[200];
+  if (get(&now) != CUDA_SUCCESS || now != nullptr) return 7;
+  cuguest::AcquireFromPointer(text).error().Write(text, sizeof(text));
+  if (strstr(text, "not memory that CUDA knows") == nullptr) return puts(text) > 0 ? 8 : 9;
   return puts("guarded") < 0;
 }
 """

@@ -279,7 +279,7 @@ std::vector<Row> Owners() {
                 Device device = Device::Borrow(-1);
                 return owner->GetDevice(&device);
               }),
-              {}, Owner<Acquired>(acquired, {0})),
+              {}, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("PrimaryContext::WasReset",
               std::function([](PrimaryContext* owner) { return owner->WasReset() ? kRefuses : 0; }),
               {}, Owner<PrimaryContext>(primary, {0})),

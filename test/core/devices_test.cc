@@ -13,7 +13,7 @@
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
 
-BOOST_AUTO_TEST_SUITE(device)
+BOOST_AUTO_TEST_SUITE(devices)
 
 namespace {
 
