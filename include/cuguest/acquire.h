@@ -39,10 +39,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-namespace internal {
-struct Acquiring;
-}  // namespace internal
-
 /// What is to be done where a device's primary context is needed and is not active.
 enum class IfInactive { kRefuse, kCreate };
 
@@ -64,6 +60,8 @@ class [[nodiscard]] CUGUEST_API Acquired {
   };
 
   CUGUEST_HIDE Acquired() noexcept : error_() {}  // empty
+  /// Nothing, because of `error`.
+  CUGUEST_HIDE explicit Acquired(const Error& error) noexcept : error_(error) {}
   /// What the caller has found itself, and keeps alive.
   CUGUEST_HIDE Acquired(const ContextRef& context, Source source, Device device) noexcept
       : incarnation_(context), source_(source), device_(device.get()) {
@@ -108,8 +106,6 @@ class [[nodiscard]] CUGUEST_API Acquired {
   Error Release() noexcept;
 
  private:
-  friend struct internal::Acquiring;
-
   CUGUEST_HIDE void SetError(const Error& error) noexcept { ::new (&error_) Error(error); }
   CUGUEST_HIDE void SetEmpty() noexcept {
     incarnation_ = ContextRef();

@@ -31,19 +31,6 @@ const char* Name(Acquired::Source source) noexcept {
 CUGUEST_END_NAMESPACE
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// Makes what is returned.
-struct Acquiring {
-  static Acquired Failed(const Error& error) noexcept {
-    Acquired failed;
-    failed.SetError(error);
-    return failed;
-  }
-  static Acquired Found(const ContextRef& context, Acquired::Source source,
-                        CUdevice device = kDeviceNotAsked) noexcept {
-    return Acquired(context, source, Device::Borrow(device));
-  }
-};
-
 namespace {
 
 using Reason = Error::Reason;
@@ -53,7 +40,9 @@ using Subject = Error::Subject;
 constexpr char kAcquire[] = "acquire a context";
 constexpr char kAcquireCurrent[] = "acquire the current context";
 
-Acquired Failed(const Error& error) { return Acquiring::Failed(error); }
+Acquired Found(const ContextRef& context, Source source, CUdevice device = kDeviceNotAsked) {
+  return Acquired(context, source, Device::Borrow(device));
+}
 
 const void* AsPointer(CUdeviceptr pointer) {
   return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pointer));
@@ -128,22 +117,22 @@ Error With(Error error, CUdevice device, const Current& current) {
 // blocking stream of the context (cudasim/test/capture_facts_test.cc).
 Acquired AcquireFromSpecialStream(CUstream stream) {
   const CurrentContext asked = Resolved(CurrentContext());
-  if (asked.IsSeen()) return Acquiring::Found(asked.Seen().Ref(), Source::kCurrent, SeenDevice());
+  if (asked.IsSeen()) return Found(asked.Seen().Ref(), Source::kCurrent, SeenDevice());
   CUresult code = asked.context != nullptr ? CUDA_SUCCESS : asked.code;
   if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
   if (code == CUDA_SUCCESS) code = Identify(asked, &current);
   if (code != CUDA_SUCCESS) {
-    return Failed(OfHandle(Failure(code, kAcquire), Subject::kStream, stream));
+    return Acquired(OfHandle(Failure(code, kAcquire), Subject::kStream, stream));
   }
   See(current, SeenContext::kNoDeviceYet);
-  return Acquiring::Found(current, Source::kCurrent);
+  return Found(current, Source::kCurrent);
 }
 
 Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
   const ContextRef incarnation = ContextRef::Borrow(context);
-  if (incarnation.ok()) return Acquiring::Found(incarnation, Source::kPointer);
-  return Failed(OfPointer(Failure(incarnation.result(), kAcquire), pointer));
+  if (incarnation.ok()) return Found(incarnation, Source::kPointer);
+  return Acquired(OfPointer(Failure(incarnation.result(), kAcquire), pointer));
 }
 
 // Memory that belongs to a device instead of a context.
@@ -151,17 +140,18 @@ Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInacti
                                 CUdeviceptr pointer) {
   const DriverTable* initialized = nullptr;
   const Error found = GetInitializedDriver(&initialized);
-  if (!found.ok()) return Failed(found);
+  if (!found.ok()) return Acquired(found);
   CUdevice device = 0;
   const CUresult code = driver.DeviceGet(&device, ordinal);
   if (code != CUDA_SUCCESS) {
-    return Failed(OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
+    return Acquired(
+        OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
   }
   Acquired acquired = AcquireOn(Device::Borrow(device), if_inactive);
   if (acquired.ok()) return acquired;
   Error error = OfHandle(acquired.error(), Subject::kDeviceOfMemory, AsPointer(pointer));
   error.device = device;
-  return Failed(error);
+  return Acquired(error);
 }
 
 // Whether `bytes` from `pointer` on, of which `first` was read, lie in one piece. Mappings of one
@@ -199,16 +189,16 @@ Error UnknownMemory(CUdeviceptr pointer) {
 Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
                           IfInactive if_inactive) noexcept {
   if (is_empty) {
-    return Failed(
+    return Acquired(
         Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire the context of a buffer"));
   }
   if (context.get() == nullptr) return cuguest::AcquireOn(device, if_inactive);
   const DriverTable* driver = nullptr;
   const Error found = GetDriver(&driver);
-  if (!found.ok()) return Failed(found);
+  if (!found.ok()) return Acquired(found);
   const CUresult code = context.Check();
   if (code == CUDA_SUCCESS) return Acquired(context, Source::kPointer, device);
-  return Failed(OfHandle(Failure(code, kAcquire), Subject::kOwner, context.get()));
+  return Acquired(OfHandle(Failure(code, kAcquire), Subject::kOwner, context.get()));
 }
 
 Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
@@ -216,7 +206,7 @@ Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
   Current current;
   Error error = GetDriver(&driver);
   if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
-  if (!error.ok()) return Failed(error);
+  if (!error.ok()) return Acquired(error);
   if (current.IsOn(device.get()) && current.incarnation.ok()) {
     return Acquired(current.incarnation, Source::kCurrent, device);
   }
@@ -225,9 +215,9 @@ Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
   } else if (!current.IsOn(device.get())) {
     error = Failure(Reason::kOtherDevice, CUDA_ERROR_INVALID_CONTEXT, kAcquireCurrent);
   } else {
-    return Failed(OfContext(Failure(current.alive, kAcquireCurrent), current.context));
+    return Acquired(OfContext(Failure(current.alive, kAcquireCurrent), current.context));
   }
-  return Failed(With(error, device.get(), current));
+  return Acquired(With(error, device.get(), current));
 }
 
 Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_inactive) noexcept {
@@ -235,15 +225,15 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
   Current current;
   Error error = GetInitializedDriver(&driver);
   if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
-  if (!error.ok()) return Failed(error);
+  if (!error.ok()) return Acquired(error);
   if (current.IsOn(device.get()) && current.incarnation.ok()) {
     return Acquired(current.incarnation, Source::kCurrent, device);
   }
   const PrimaryContext::State state = PrimaryContext::Query(device);
-  if (!state.ok()) return Failed(state.error());
+  if (!state.ok()) return Acquired(state.error());
   if (!state.active && if_inactive == IfInactive::kRefuse) {
-    return Failed(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
-                       device.get(), current));
+    return Acquired(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
+                         device.get(), current));
   }
   PrimaryContext primary = PrimaryContext::Retain(device);
   return Acquired(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
@@ -253,9 +243,8 @@ CUGUEST_END_INTERNAL_NAMESPACE
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-using internal::Acquiring;
-using internal::Failed;
 using internal::Failure;
+using internal::Found;
 using Reason = Error::Reason;
 
 CUdeviceptr AddressOf(const void* pointer) {
@@ -267,7 +256,7 @@ CUdeviceptr AddressOf(const void* pointer) {
 Acquired AcquireFromStream(CUstream stream) noexcept {
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
-  if (!found.ok()) return Failed(found);
+  if (!found.ok()) return Acquired(found);
   if (internal::MeansCurrent(stream)) return internal::AcquireFromSpecialStream(stream);
   Error error;
   CUcontext context = nullptr;
@@ -278,10 +267,10 @@ Acquired AcquireFromStream(CUstream stream) noexcept {
   }
   if (error.ok()) {
     const ContextRef incarnation = ContextRef::Borrow(context);
-    if (incarnation.ok()) return Acquiring::Found(incarnation, Acquired::Source::kStream);
+    if (incarnation.ok()) return Found(incarnation, Acquired::Source::kStream);
     error = Failure(incarnation.result(), internal::kAcquire);
   }
-  return Failed(internal::OfHandle(error, Error::Subject::kStream, stream));
+  return Acquired(internal::OfHandle(error, Error::Subject::kStream, stream));
 }
 
 Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) noexcept {
@@ -292,11 +281,11 @@ Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactiv
 Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcept {
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
-  if (!found.ok()) return Failed(found);
-  if (pointer == 0) return Failed(internal::UnknownMemory(pointer));
+  if (!found.ok()) return Acquired(found);
+  if (pointer == 0) return Acquired(internal::UnknownMemory(pointer));
   CUcontext context = nullptr;
   CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-  if (code == CUDA_ERROR_INVALID_VALUE) return Failed(internal::UnknownMemory(pointer));
+  if (code == CUDA_ERROR_INVALID_VALUE) return Acquired(internal::UnknownMemory(pointer));
   if (code == CUDA_SUCCESS && context != nullptr) {
     return internal::AcquireForContextMemory(context, pointer);
   }
@@ -307,7 +296,7 @@ Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcep
   if (code == CUDA_SUCCESS) {
     return internal::AcquireForDeviceMemory(*driver, ordinal, if_inactive, pointer);
   }
-  return Failed(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
+  return Acquired(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
 }
 
 Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcept {
@@ -318,20 +307,20 @@ Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
                            IfInactive if_inactive) noexcept {
   CUdeviceptr end = 0;
   if (bytes == 0 || __builtin_add_overflow(pointer, bytes, &end)) {
-    return Failed(internal::OfRange(
+    return Acquired(internal::OfRange(
         Failure(Reason::kNoRange, CUDA_ERROR_INVALID_VALUE, internal::kAcquire), pointer, bytes));
   }
   const DriverTable* driver = nullptr;
   Error error = internal::GetDriver(&driver);
-  if (!error.ok()) return Failed(error);
+  if (!error.ok()) return Acquired(error);
   internal::PointerAttributes read;
   const CUresult code = internal::ReadAttributes(*driver, pointer, &read);
   if (code != CUDA_SUCCESS) {
-    return Failed(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
+    return Acquired(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
   }
-  if (!read.IsKnown()) return Failed(internal::UnknownMemory(pointer));
+  if (!read.IsKnown()) return Acquired(internal::UnknownMemory(pointer));
   error = internal::CheckExtent(*driver, read, pointer, bytes);
-  if (!error.ok()) return Failed(error);
+  if (!error.ok()) return Acquired(error);
   return read.context != nullptr
              ? internal::AcquireForContextMemory(read.context, pointer)
              : internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer);

@@ -166,6 +166,15 @@ std::vector<Row> Scopes() {
                                             : ToStatus(guard.Leave(), "restore");
               }),
               AsksDriver(), ADevice(), Creating(), Mode()),
+      MakeRow(
+          "AcquiredGuard: of what was not acquired", std::function([](int code) {
+            cuguest::Error error;
+            error.code = static_cast<CUresult>(code);
+            return AcquiredGuard(Acquired(error)).error();
+          }),
+          {{kPrecondition}, {kPrecondition}, {kPrecondition}, {kPrecondition}, {kPrecondition}},
+          Among<int>(CUDA_ERROR_CONTEXT_IS_DESTROYED,
+                     {Is<int>("is unknown", 9999, {2}), Is<int>("is none", 0, {kPrecondition})})),
   };
 }
 
