@@ -42,6 +42,7 @@ struct Device::Uuid {
 /// How many devices this process sees; 0 where a working driver sees none.
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> CountDevices();
 
+/// The device at a position in this process's list.
 /// Errors: the text of kNotFound says how many there are, and with none at all what usually hides
 ///         them.
 [[nodiscard]] CUGUEST_API absl::StatusOr<Device> DeviceAt(Device::Ordinal ordinal);
@@ -51,10 +52,11 @@ struct Device::Uuid {
 ///         kFailedPrecondition, CUDA_ERROR_INVALID_CONTEXT: no context is current.
 [[nodiscard]] CUGUEST_API absl::StatusOr<Device> CurrentDevice();
 
+/// What its maker calls it: "NVIDIA H100 80GB HBM3".
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::string> NameOf(Device device);
-/// "0000:65:00.0"
+/// Where it is on the PCI bus: "0000:65:00.0".
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::string> PciBusIdOf(Device device);
-/// Of a MIG instance its own. Before CUDA 11.4 a driver knows only the whole device's, which all of
+/// The device's UUID; of a MIG instance its own. Before CUDA 11.4 a driver knows only the whole device's, which all of
 /// its instances then share, and `is_mig` is false.
 /// Needs:  cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
 /// Cost:   two driver calls and a lookup.

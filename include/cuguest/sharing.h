@@ -14,7 +14,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Asks all copies that are loaded now.
+/// Whether all copies of cuguest that are loaded now have one count of each shared context.
 /// Threads: any.
 /// Errors: kFailedPrecondition  names the objects whose copies count apart from this one, their
 ///                              layouts and the registries that they use. A context that is
