@@ -81,6 +81,8 @@ class [[nodiscard]] CUGUEST_API Acquired {
     if (holds_primary_) static_cast<void>(Release());
   }
 
+  CUGUEST_INTERNAL_IS_NO_STATUS_OR(Acquired);
+
   /// Whether there is a context.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return incarnation_.ok(); }
   /// Why there is none: kEmpty, CUDA_ERROR_INVALID_CONTEXT, where acquiring did not fail.

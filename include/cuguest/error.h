@@ -97,4 +97,12 @@ struct [[nodiscard]] Error {
 
 CUGUEST_END_NAMESPACE
 
+// In a class whose objects are ok() or have an error(): such an object does not become an
+// absl::StatusOr by itself, which would be OK whatever the object is. Where it is known to be ok(),
+// write the conversion: absl::StatusOr<T>(std::move(object)).
+#define CUGUEST_INTERNAL_IS_NO_STATUS_OR(T)                                    \
+  template <template <typename> class StatusOr,                                \
+            typename = decltype(static_cast<StatusOr<T>*>(nullptr)->status())> \
+  operator StatusOr<T>()&& = delete
+
 #endif  // CUGUEST_ERROR_H_

@@ -29,6 +29,7 @@ class [[nodiscard]] CUGUEST_API PrimaryContext {
  public:
   struct State {
     CUGUEST_HIDE State() = default;
+    CUGUEST_INTERNAL_IS_NO_STATUS_OR(State);
     [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return failure.ok(); }
     [[nodiscard]] CUGUEST_HIDE const Error& error() const noexcept { return failure; }
 
@@ -71,6 +72,8 @@ class [[nodiscard]] CUGUEST_API PrimaryContext {
   CUGUEST_HIDE ~PrimaryContext() {
     if (ok()) static_cast<void>(Release());
   }
+
+  CUGUEST_INTERNAL_IS_NO_STATUS_OR(PrimaryContext);
 
   /// Whether it holds a reference.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return get() != nullptr; }

@@ -144,6 +144,8 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   /// main].
   ~SharedContext();
 
+  CUGUEST_INTERNAL_IS_NO_STATUS_OR(SharedContext);
+
   /// Whether it is attached to a context.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
   /// Why it is not: kEmpty, CUDA_ERROR_INVALID_CONTEXT, where neither Create nor Attach failed.

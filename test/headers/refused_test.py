@@ -130,6 +130,11 @@ REFUSED = [
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(ContextGuard(g.context)); return {}; }());", DELETED),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(AcquiredGuard(g.device)); return {}; }());", DELETED),
     ("const ContextGuard guard(AcquireOn(g.device).context());", DELETED),
+    ("absl::StatusOr<Acquired> acquired = AcquireOn(g.device);", "ambiguous"),
+    ("absl::StatusOr<SharedContext> shared = SharedContext::Create(g.device);", "ambiguous"),
+    ("absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(g.device);", "ambiguous"),
+    ("absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(g.device);", "ambiguous"),
+    ("static_cast<void>([&]() -> absl::StatusOr<SharedContext> { return SharedContext::Create(g.device); });", "ambiguous"),
     ("static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) { return Text(); }));",
      "must return absl::StatusOr<T>"),
 ]
