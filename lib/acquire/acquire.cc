@@ -347,6 +347,7 @@ Error Acquired::error() const noexcept {
 }
 
 CUresult Acquired::GetDevice(Device* device) const noexcept {
+  if (!ok()) return error().code;
   if (device_ == internal::kDeviceNotAsked) {
     const ContextGuard guard(incarnation_);
     if (!guard.ok()) return guard.result();

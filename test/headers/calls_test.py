@@ -36,7 +36,7 @@ def plain(text):
     text = re.sub(r'"(\\.|[^"\\])*"', '""', text)
     text = re.sub(r"^[ \t]*#(\\\n|[^\n])*", "", text, flags=re.M)
     text = re.sub(r"\[\[.*?\]\]|\balignas\([^)]*\)", "", text)
-    text = re.sub(r"CUGUEST_(BEGIN|END)_\w+|CUGUEST_\w+_ENTRIES\(\w+\)", "", text)
+    text = re.sub(r"CUGUEST_(BEGIN|END)_\w+|CUGUEST_\w+_ENTRIES\(\w+\)|CUGUEST_INTERNAL_\w+\(\w+\);", "", text)
     return re.sub(r"CUGUEST_API", "", text)
 
 
