@@ -95,6 +95,15 @@ enum class CaptureState : unsigned char {
 ///          CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;
 
+namespace internal {
+
+// Whether captures are relaxed. A driver that has no modes has no captures that could be seen from
+// here.
+[[nodiscard]] CUGUEST_HIDE inline bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
+  return guard.ok() || guard.result() == CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace internal
 CUGUEST_END_NAMESPACE
 
 #endif  // CUGUEST_CAPTURE_H_

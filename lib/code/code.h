@@ -84,6 +84,22 @@ class KernelParams {
   std::atomic<const Places*> places_{nullptr};
 };
 
+// A kernel's own parameters: `count` of them, or all if that is KernelInImage::kUnknown, where a
+// call that fails says that there are no more. The driver needs no context for that, and
+// invalidates no capture (cudasim/test/library_facts_test.cc).
+inline CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
+                          std::vector<Kernel::Parameter>* parameters) {
+  while (parameters->size() != count) {
+    Kernel::Parameter asked = {};
+    const CUresult code =
+        driver.FuncGetParamInfo(function, parameters->size(), &asked.offset, &asked.size);
+    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last
+    if (code != CUDA_SUCCESS) return code;
+    parameters->push_back(asked);
+  }
+  return CUDA_SUCCESS;
+}
+
 // What every copy of a Kernel shares. It lives as long as its code.
 struct KernelState {
   std::string name;

@@ -167,17 +167,4 @@ FunctionInContext* CodeInContext::Keep(std::uint32_t number,
   return kept;
 }
 
-CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
-                   std::vector<Kernel::Parameter>* parameters) {
-  while (parameters->size() != count) {
-    Kernel::Parameter asked = {};
-    const CUresult code =
-        driver.FuncGetParamInfo(function, parameters->size(), &asked.offset, &asked.size);
-    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last
-    if (code != CUDA_SUCCESS) return code;
-    parameters->push_back(asked);
-  }
-  return CUDA_SUCCESS;
-}
-
 CUGUEST_END_INTERNAL_NAMESPACE

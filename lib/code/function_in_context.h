@@ -96,12 +96,6 @@ CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) 
 // The driver has cuFuncSetAttribute.
 CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept;
 
-// A kernel's own parameters: `count` of them, or all if that is KernelInImage::kUnknown, where a
-// call that fails says that there are no more. The driver needs no context for that, and
-// invalidates no capture (cudasim/test/library_facts_test.cc).
-CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
-                   std::vector<Kernel::Parameter>* parameters);
-
 // What a code is in one context: its functions by the numbers of their kernels, and, where
 // the driver has modules only, the module they are of. The value of a PerContext.
 class CodeInContext {

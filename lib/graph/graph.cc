@@ -11,6 +11,7 @@
 #include "cuguest/status.h"
 #include "lib/code/code.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/end_if_alive.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/launch/launch_check.h"
 #include "lib/status/object_text.h"
@@ -222,16 +223,11 @@ absl::Status Graph::Release() {
   return ReleaseStatus(Destroy(), "destroy a graph", GraphText(graph));
 }
 
-// Without a text, for the destructor: it must not need memory.
 CUresult Graph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
-  // It asks the driver, which is there, then.
-  CUresult code = CheckLives(contexts_);
-  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GraphDestroy(graph_);
-  // The process is ending, and the driver has taken everything back.
-  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
-  return code;
+  return internal::EndIfAlive(
+      CheckLives(contexts_), [this] { return internal::ResolvedDriver().GraphDestroy(graph_); },
+      [this] { static_cast<void>(Leak()); });
 }
 
 ExecutableGraph::~ExecutableGraph() { static_cast<void>(Destroy()); }
@@ -287,15 +283,12 @@ absl::Status ExecutableGraph::Release() {
 
 CUresult ExecutableGraph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
-  CUresult code = CheckLives(contexts_);
-  if (code == CUDA_SUCCESS) {
+  const auto destroy = [this] {
     const internal::RelaxedScope relaxed;
-    code = relaxed.result();
-    if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GraphExecDestroy(graph_);
-  }
-  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
-  return code;
+    return relaxed.ok() ? internal::ResolvedDriver().GraphExecDestroy(graph_) : relaxed.result();
+  };
+  return internal::EndIfAlive(CheckLives(contexts_), destroy,
+                              [this] { static_cast<void>(Leak()); });
 }
 
 CUGUEST_END_NAMESPACE

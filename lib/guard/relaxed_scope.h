@@ -9,12 +9,6 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// Whether captures are relaxed. A driver that has no modes has no captures that could be seen from
-// here.
-inline bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
-  return guard.ok() || guard.result() == CUDA_ERROR_NOT_SUPPORTED;
-}
-
 // CUDA_SUCCESS if `stream` does not capture, `refusal` if it does, as CaptureStateOf() sees it, and
 // the driver's code where it does not say.
 CUresult CheckNotCapturing(CUstream stream, CUresult refusal) noexcept;

@@ -67,8 +67,10 @@ OwnedObject::Outcome OwnedObject::TryDestroy() noexcept {
     static_cast<void>(Leak());
     return {ended.code, "it is gone with its context"};
   }
-  if (ended.code == CUDA_ERROR_DEINITIALIZED) return {CUDA_SUCCESS, ""};
-  if (ended.code == CUDA_SUCCESS) static_cast<void>(Leak());
+  if (ended.code == CUDA_SUCCESS || ended.code == CUDA_ERROR_DEINITIALIZED) {
+    static_cast<void>(Leak());
+    return {CUDA_SUCCESS, ""};
+  }
   return {ended.code, *ended.reason != '\0' ? ended.reason : kKept};
 }
 

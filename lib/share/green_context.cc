@@ -9,6 +9,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/end_if_alive.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -65,12 +66,10 @@ GreenContext::~GreenContext() { static_cast<void>(End()); }
 
 CUresult GreenContext::End() noexcept {
   if (state_.green == nullptr) return CUDA_SUCCESS;
-  CUresult code = state_.incarnation.Check();
-  // Not null: the check has used the table, and Create the entry.
-  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GreenCtxDestroy(state_.green);
-  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;  // the driver has taken it back
-  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) state_ = State();
-  return code;
+  return internal::EndIfAlive(
+      state_.incarnation.Check(),
+      [this] { return internal::ResolvedDriver().GreenCtxDestroy(state_.green); },
+      [this] { state_ = State(); });
 }
 
 absl::Status GreenContext::Release() {

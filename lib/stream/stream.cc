@@ -12,6 +12,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/end_if_alive.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -200,15 +201,14 @@ absl::Status Stream::Release() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const StreamRef ref = ref_;
   const StreamCall in(*driver, ref);
-  CUresult code = in.refusal();
-  if (code == CUDA_SUCCESS) {
+  const auto destroy = [&] {
     internal::EndOfStream end(ref);
-    code = driver->StreamDestroy(ref.get());
+    const CUresult code = driver->StreamDestroy(ref.get());
     if (code != CUDA_SUCCESS) end.Undo();
-  }
-  // The process is ending, and the driver has taken everything back.
-  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
+    return code;
+  };
+  const CUresult code =
+      internal::EndIfAlive(in.refusal(), destroy, [this] { static_cast<void>(Leak()); });
   return StreamStatus(code, "destroy a stream", ref);
 }
 
@@ -239,16 +239,11 @@ absl::Status Event::Release() {
   return EventStatus(Destroy(), "destroy an event", event);
 }
 
-// Without a text, for the destructor: it must not need memory.
 CUresult Event::Destroy() noexcept {
   if (get() == nullptr) return CUDA_SUCCESS;
-  // It asks the driver, which is there, then.
-  CUresult code = context().Check();
-  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().EventDestroy(get());
-  // The process is ending, and the driver has taken everything back.
-  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
-  return code;
+  return internal::EndIfAlive(
+      context().Check(), [this] { return internal::ResolvedDriver().EventDestroy(get()); },
+      [this] { static_cast<void>(Leak()); });
 }
 
 absl::Status Event::Record(const StreamRef& stream) {

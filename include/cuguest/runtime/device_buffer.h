@@ -38,10 +38,7 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   const CaptureModeGuard relaxed;
-  // A driver without that mode has no captures that this could invalidate.
-  if (!relaxed.ok() && relaxed.result() != CUDA_ERROR_NOT_SUPPORTED) {
-    return ToStatus(relaxed.result(), doing, relaxed.advice());
-  }
+  if (!internal::IsRelaxed(relaxed)) return ToStatus(relaxed.result(), doing, relaxed.advice());
   LastErrorScope errors;
   return ToStatus(errors.Note(call(), name), doing);
 }
