@@ -5,7 +5,7 @@
 run.py with a pack of three programs and without a GPU: makes the directories that its results go
 to, before the programs run, runs what needs MPS again, with a server, and a script beside it. What was written into
 a report by hand is in the next one. A benchmark's promise is broken by two of three runs, not by one; of an example
-the report has the driver calls that failed.
+the report has the driver calls that failed. What is timed has the queues of the driver, whatever the caller has set.
 """
 
 import json
@@ -30,6 +30,7 @@ print("cases: 1 passed, 0 failed, 0 skipped")
 """
 # Breaks one promise in its first runs, as many as it is told, and another one in its second run.
 BENCHMARK = """import os, pathlib, sys
+assert "CUDA_DEVICE_MAX_CONNECTIONS" not in os.environ, "fewer queues than a driver has by itself"
 runs = pathlib.Path("runs")
 runs.write_text((runs.read_text() if runs.exists() else "") + "x")
 run = len(runs.read_text())
@@ -71,7 +72,8 @@ with tempfile.TemporaryDirectory() as name:
             [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
              "--results", tmp / "deep" / "kept" / "results", "--fresh", "fresh.py", "answers"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
-            env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}", BREAKS=str(breaks)))
+            env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}", BREAKS=str(breaks),
+                     CUDA_DEVICE_MAX_CONNECTIONS="1"))
         print(done.stdout)
         return done
 
