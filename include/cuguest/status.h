@@ -92,7 +92,7 @@ template <typename T>
 }
 template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
 [[nodiscard]] CUGUEST_HIDE T ReturnedValue(T&& object) {
-  return std::move(object);
+  return std::forward<T>(object);
 }
 
 }  // namespace internal
