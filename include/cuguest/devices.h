@@ -57,9 +57,10 @@ struct Device::Uuid {
 /// Where it is on the PCI bus: "0000:65:00.0".
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::string> PciBusIdOf(Device device);
 /// The device's UUID; of a MIG instance its own. Before CUDA 11.4 a driver knows only the whole
-/// device's, which all of its instances then share, and `is_mig` is false. Needs:  cuDeviceGetUuid,
-/// CUDA 9.2; below that kUnimplemented. Cost:   two driver calls and a lookup. Source: CUDA Driver
-/// API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG
+/// device's, which all of its instances then share, and `is_mig` is false.
+/// Needs:  cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
+/// Cost:   two driver calls and a lookup.
+/// Source: CUDA Driver API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG
 ///         UUID". cuguest detects MIG mode by the first version returning another UUID, which has
 ///         not been measured on such a device.
 [[nodiscard]] CUGUEST_API absl::StatusOr<Device::Uuid> UuidOf(Device device);

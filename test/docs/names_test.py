@@ -78,6 +78,8 @@ def public(cursor, scope=""):
             if child.spelling not in HIDDEN:
                 inner = "runtime::" if child.spelling == "runtime" else "testing::" if child.spelling == "testing" else scope
                 yield from public(child, inner)
+        elif child.semantic_parent and KINDS.get(child.semantic_parent.kind) == "type":
+            continue  # a member that is defined outside of its class
         elif child.kind in KINDS and re.fullmatch(r"(?!operator\b)\w+", child.spelling):
             is_type = KINDS[child.kind] == "type"
             if not is_type or child.kind in (Kind.TYPEDEF_DECL, Kind.TYPE_ALIAS_DECL, Kind.TYPE_ALIAS_TEMPLATE_DECL) \

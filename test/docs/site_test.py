@@ -48,7 +48,9 @@ def public_names():
                 if re.match(r" *//(?!/)", lines[cursor.extent.start.line - 2]):
                     failures.append(f"{file.name}:{cursor.extent.start.line}: the comment of {name} does not begin with ///")
             if cursor.kind in scopes:
-                walk(cursor, prefix if is_inline else f"{prefix}{name}::")
+                outer = cursor.semantic_parent  # a class whose definition this has, outside of it
+                of = f"{outer.spelling}::" if outer != parent and outer.kind in named else ""
+                walk(cursor, prefix if is_inline else f"{prefix}{of}{name}::")
 
     headers = [header for header in sorted(INCLUDE.rglob("*.h")) if "internal" not in header.parts]
     text = "".join(f'#include "{header.relative_to(INCLUDE)}"\n'

@@ -16,7 +16,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver_table.h"
 #include "cuguest/incident_listener.h"
-#include "lib/core/driver_access.h"
+#include "lib/core/failure.h"
 #include "test/fuzz/input.h"
 #include "test/guard/guard_kinds.h"
 
