@@ -92,8 +92,9 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
   if (!found.ok()) return found;
-  if (context == nullptr)
+  if (context == nullptr) {
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "attach a context");
+  }
   Registry& registry = Registry::OfProcess();
   if (!registry.Knows(context) && !CanBeContext(context)) {
     return OfContext(Failure(Reason::kNoContext, CUDA_ERROR_INVALID_VALUE, kAttach), context);
