@@ -44,11 +44,21 @@ Acquired Found(const ContextRef& context, Source source, CUdevice device = kDevi
   return Acquired(context, source, Device::Borrow(device));
 }
 
+// Out of line, as there are many of them.
+[[gnu::noinline]] Acquired Refused(Reason reason, CUresult code, Subject subject,
+                                   const void* handle) {
+  return Acquired(OfHandle(Failure(reason, code, kAcquire), subject, handle));
+}
+
 const void* AsPointer(CUdeviceptr pointer) {
   return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pointer));
 }
-Error OfPointer(const Error& error, CUdeviceptr pointer) {
-  return OfHandle(error, Subject::kPointer, AsPointer(pointer));
+Acquired RefusedPointer(CUresult code, CUdeviceptr pointer) {
+  return Refused(Reason::kDriver, code, Subject::kPointer, AsPointer(pointer));
+}
+Acquired UnknownMemory(CUdeviceptr pointer) {
+  return Refused(Reason::kUnknownMemory, CUDA_ERROR_INVALID_VALUE, Subject::kPointer,
+                 AsPointer(pointer));
 }
 Error OfRange(const Error& error, CUdeviceptr pointer, std::size_t bytes) {
   Error of = OfHandle(error, Subject::kRange, AsPointer(pointer));
@@ -122,9 +132,7 @@ Acquired AcquireFromSpecialStream(CUstream stream) {
   if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
   if (code == CUDA_SUCCESS) code = Identify(asked, &current);
-  if (code != CUDA_SUCCESS) {
-    return Acquired(OfHandle(Failure(code, kAcquire), Subject::kStream, stream));
-  }
+  if (code != CUDA_SUCCESS) return Refused(Reason::kDriver, code, Subject::kStream, stream);
   See(current, SeenContext::kNoDeviceYet);
   return Found(current, Source::kCurrent);
 }
@@ -132,7 +140,7 @@ Acquired AcquireFromSpecialStream(CUstream stream) {
 Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (incarnation.ok()) return Found(incarnation, Source::kPointer);
-  return Acquired(OfPointer(Failure(incarnation.result(), kAcquire), pointer));
+  return RefusedPointer(incarnation.result(), pointer);
 }
 
 // Memory that belongs to a device instead of a context.
@@ -171,17 +179,15 @@ Error CheckExtent(const DriverTable& driver, const PointerAttributes& first, CUd
     const CUdeviceptr end = found.base + found.size;
     if (!last.IsVirtual()) return outside();
     const CUresult code = ReadAttributes(driver, end, &last);
-    if (code != CUDA_SUCCESS) return OfPointer(Failure(code, kAcquire), end);
+    if (code != CUDA_SUCCESS) {
+      return OfHandle(Failure(code, kAcquire), Subject::kPointer, AsPointer(end));
+    }
     const MemoryExtent next = last.Extent();
     const bool goes_on = last.IsVirtual() && last.ordinal == first.ordinal && next.base == end;
     if (!goes_on || next.size == 0) return outside();
     found.size += next.size;
   }
   return {};
-}
-
-Error UnknownMemory(CUdeviceptr pointer) {
-  return OfPointer(Failure(Reason::kUnknownMemory, CUDA_ERROR_INVALID_VALUE, kAcquire), pointer);
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empt
   if (!found.ok()) return Acquired(found);
   const CUresult code = context.Check();
   if (code == CUDA_SUCCESS) return Acquired(context, Source::kPointer, device);
-  return Acquired(OfHandle(Failure(code, kAcquire), Subject::kOwner, context.get()));
+  return Refused(Reason::kDriver, code, Subject::kOwner, context.get());
 }
 
 Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
@@ -245,7 +251,9 @@ namespace {
 
 using internal::Failure;
 using internal::Found;
+using internal::Refused;
 using Reason = Error::Reason;
+using Subject = Error::Subject;
 
 CUdeviceptr AddressOf(const void* pointer) {
   return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
@@ -258,19 +266,17 @@ Acquired AcquireFromStream(CUstream stream) noexcept {
   const Error found = internal::GetDriver(&driver);
   if (!found.ok()) return Acquired(found);
   if (internal::MeansCurrent(stream)) return internal::AcquireFromSpecialStream(stream);
-  Error error;
-  CUcontext context = nullptr;
   if (driver->StreamGetCtx == nullptr) {
-    error = Failure(Reason::kTooOld, internal::kCallRequiresNewerDriver, internal::kAcquire);
-  } else {
-    error = Failure(driver->StreamGetCtx(stream, &context), internal::kAcquire);
+    return Refused(Reason::kTooOld, internal::kCallRequiresNewerDriver, Subject::kStream, stream);
   }
-  if (error.ok()) {
+  CUcontext context = nullptr;
+  CUresult code = driver->StreamGetCtx(stream, &context);
+  if (code == CUDA_SUCCESS) {
     const ContextRef incarnation = ContextRef::Borrow(context);
     if (incarnation.ok()) return Found(incarnation, Acquired::Source::kStream);
-    error = Failure(incarnation.result(), internal::kAcquire);
+    code = incarnation.result();
   }
-  return Acquired(internal::OfHandle(error, Error::Subject::kStream, stream));
+  return Refused(Reason::kDriver, code, Subject::kStream, stream);
 }
 
 Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) noexcept {
@@ -282,10 +288,10 @@ Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcep
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
   if (!found.ok()) return Acquired(found);
-  if (pointer == 0) return Acquired(internal::UnknownMemory(pointer));
+  if (pointer == 0) return internal::UnknownMemory(pointer);
   CUcontext context = nullptr;
   CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-  if (code == CUDA_ERROR_INVALID_VALUE) return Acquired(internal::UnknownMemory(pointer));
+  if (code == CUDA_ERROR_INVALID_VALUE) return internal::UnknownMemory(pointer);
   if (code == CUDA_SUCCESS && context != nullptr) {
     return internal::AcquireForContextMemory(context, pointer);
   }
@@ -296,7 +302,7 @@ Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcep
   if (code == CUDA_SUCCESS) {
     return internal::AcquireForDeviceMemory(*driver, ordinal, if_inactive, pointer);
   }
-  return Acquired(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
+  return internal::RefusedPointer(code, pointer);
 }
 
 Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcept {
@@ -316,9 +322,9 @@ Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
   internal::PointerAttributes read;
   const CUresult code = internal::ReadAttributes(*driver, pointer, &read);
   if (code != CUDA_SUCCESS) {
-    return Acquired(internal::OfPointer(Failure(code, internal::kAcquire), pointer));
+    return internal::RefusedPointer(code, pointer);
   }
-  if (!read.IsKnown()) return Acquired(internal::UnknownMemory(pointer));
+  if (!read.IsKnown()) return internal::UnknownMemory(pointer);
   error = internal::CheckExtent(*driver, read, pointer, bytes);
   if (!error.ok()) return Acquired(error);
   return read.context != nullptr

@@ -14,7 +14,7 @@ namespace {
 using Reason = Error::Reason;
 using Subject = Error::Subject;
 
-// What does not fit is counted.
+// What does not fit is counted. Out of line, since there are so many words below.
 class Text {
  public:
   Text(char* text, std::size_t size) : text_(text), size_(size) {}
@@ -24,12 +24,12 @@ class Text {
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
-  Text& operator<<(const char* words) {
+  [[gnu::noinline]] Text& operator<<(const char* words) {
     while (*words != '\0') AddByte(*words++);
     return *this;
   }
   Text& operator<<(unsigned long long number) { return AddDigits(number, 10); }
-  Text& operator<<(int number) {
+  [[gnu::noinline]] Text& operator<<(int number) {
     if (number >= 0) return AddDigits(static_cast<unsigned>(number), 10);
     return (*this << "-").AddDigits(0ULL - static_cast<unsigned long long>(number), 10);
   }
@@ -42,7 +42,7 @@ class Text {
     if (length_ < size_) text_[length_] = byte;
     ++length_;
   }
-  Text& AddDigits(unsigned long long number, unsigned base) {
+  [[gnu::noinline]] Text& AddDigits(unsigned long long number, unsigned base) {
     if (number >= base) AddDigits(number / base, base);
     AddByte("0123456789abcdef"[number % base]);
     return *this;

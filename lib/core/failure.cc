@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Out of line: an operation has many of these, and takes none of them mostly.
+
+#include "lib/core/failure.h"
+
+#include <cstdint>
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+Error Failure(CUresult code, const char* doing) noexcept {
+  return Failure(Error::Reason::kDriver, code, doing);
+}
+
+Error Failure(Error::Reason reason, CUresult code, const char* doing) noexcept {
+  Error error;
+  error.code = code;
+  error.reason = reason;
+  error.doing = doing;
+  return error;
+}
+
+Error OfHandle(const Error& error, Error::Subject subject, const void* handle) noexcept {
+  Error of = error;
+  of.subject = subject;
+  of.handle = reinterpret_cast<std::uintptr_t>(handle);
+  return of;
+}
+
+Error OfContext(const Error& error, CUcontext context) noexcept {
+  return OfHandle(error, Error::Subject::kContext, context);
+}
+
+Error OfDevice(const Error& error, Error::Subject subject, CUdevice device) noexcept {
+  Error of = error;
+  of.subject = subject;
+  of.device = device;
+  return of;
+}
+
+Error GetDriver(const DriverTable** driver) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  *driver = TryDriver(&code);
+  if (*driver != nullptr) return {};
+  return Failure(Error::Reason::kNoDriver, code, "load the CUDA driver");
+}
+
+Error GetInitializedDriver(const DriverTable** driver) noexcept {
+  const Error error = GetDriver(driver);
+  if (!error.ok()) return error;
+  const CUresult code = InitializeDriver(**driver);
+  if (code == CUDA_SUCCESS) return {};
+  return Failure(Error::Reason::kNotInitialized, code, "initialise the CUDA driver");
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
