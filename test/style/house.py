@@ -68,7 +68,7 @@ def types(header):
         else:
             if match["type"] and all(inside):
                 head = re.sub(r"\[\[.*?\]\]|\bCUGUEST_\w+|\bfinal\b|alignas\(.*?\)", "", match["head"])
-                name = re.match(r"\s*(\w+)\s*(:|$)", head.split("\n\n")[-1])
+                name = re.match(r"\s*(\w+)\s*(:(?!:)|$)", head.split("\n\n")[-1])
                 if name:
                     yield name[1]
             inside.append(False)
