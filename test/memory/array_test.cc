@@ -222,6 +222,18 @@ BOOST_AUTO_TEST_CASE(a_failed_destroy_loses_nothing, *OnlySim()) {
   SUCCEEDS(array.Release());
 }
 
+BOOST_AUTO_TEST_CASE(what_an_ending_process_took_back_is_let_go, *OnlySim()) {
+  const Owner owner;
+  Array array = Created(owner);
+  const CUarray handle = array.get();
+  Sim::FailCall("cuArrayDestroy", 1, CUDA_ERROR_DEINITIALIZED);
+  SUCCEEDS(array.Release());
+  Sim::ClearFaults();
+  BOOST_TEST(array.get() == nullptr);
+  BOOST_TEST((array.context() == ContextRef()));
+  OK(RAW(cuArrayDestroy)(handle));
+}
+
 BOOST_AUTO_TEST_CASE(every_call_of_a_creation_fails_once, *OnlySim()) {
   const Owner owner;
   const ContextRef context = owner.ref();
