@@ -146,11 +146,11 @@ class [[nodiscard]] CUGUEST_API Acquired {
 
 /// The context that `stream` belongs to. The handle must be alive: a created stream is destroyed
 /// with its context, also by a reset, and the driver crashes on its handle more often than not.
-/// Errors: CUDA_ERROR_INVALID_CONTEXT  the stream is a special one and no context is current
-///         CUDA_ERROR_CONTEXT_IS_DESTROYED  its green context was destroyed, or of a special stream
-///                                          the current context
+/// Errors: CUDA_ERROR_INVALID_CONTEXT             a special stream, and no context is current
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED        its green context was destroyed, or of a special
+///                                                stream the current context
 ///         CUDA_ERROR_STREAM_CAPTURE_INVALIDATED  its capture was invalidated and has not ended yet
-///         kTooOld                     a driver below CUDA 9.2 (cuStreamGetCtx)
+///         kTooOld                                a driver below CUDA 9.2 (cuStreamGetCtx)
 /// Cost:   two driver calls, contention-free; for a special stream those of AcquireCurrent, and
 ///         three after a sticky error.
 [[nodiscard]] CUGUEST_API Acquired AcquireFromStream(CUstream stream) noexcept;

@@ -27,6 +27,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Source:  CUDA Driver API, "Primary Context Management"; docs/guarantees.md.
 class [[nodiscard]] CUGUEST_API PrimaryContext {
  public:
+  /// What Query() found.
   struct State {
     CUGUEST_HIDE State() = default;
     CUGUEST_INTERNAL_IS_NO_STATUS_OR(State);

@@ -3,6 +3,7 @@
 #include "cuguest/acquire.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/internal/stream_kind.h"

@@ -130,6 +130,36 @@ void AddCurrent(const Error& error, Text* text) {
       << ", is on device " << error.current_device;
 }
 
+// Of those that say nothing of numbers.
+const char* WordsOf(Reason reason) {
+  switch (reason) {
+    case Reason::kTooOld:
+      return "the driver is older than this needs";
+    case Reason::kEmpty:
+      return "it is null or empty";
+    case Reason::kNoContext:
+      return "there is no context at this address";
+    case Reason::kClosing:
+      return "its last holder is destroying it. Keep a SharedContext of your own for as long as "
+             "the "
+             "context is needed";
+    case Reason::kNoMemory:
+      return "no memory to count it";
+    case Reason::kNobodyHolds:
+      return "nobody holds it, and it was not created";
+    case Reason::kBothOptions:
+      return "a context can have one of the two, not both";
+    case Reason::kNoSms:
+      return "a context needs at least one SM";
+    case Reason::kNoData:
+      return "the data is null";
+    case Reason::kUnknownMemory:
+      return "it is not memory that CUDA knows (plain host memory, or freed)";
+    default:
+      return "";
+  }
+}
+
 void AddReason(const Error& error, Text* text) {
   switch (error.reason) {
     case Reason::kDestroyed:
@@ -141,37 +171,6 @@ void AddReason(const Error& error, Text* text) {
     case Reason::kNoDevice:
       *text << ErrorName(error.code) << " (" << static_cast<int>(error.code)
             << "): " << ErrorText(error.code);
-      return;
-    case Reason::kTooOld:
-      *text << "the driver is older than this needs";
-      return;
-    case Reason::kEmpty:
-      *text << "it is null or empty";
-      return;
-    case Reason::kNoContext:
-      *text << "there is no context at this address";
-      return;
-    case Reason::kClosing:
-      *text << "its last holder is destroying it. Keep a SharedContext of your own for as long as "
-               "the context is needed";
-      return;
-    case Reason::kNoMemory:
-      *text << "no memory to count it";
-      return;
-    case Reason::kNobodyHolds:
-      *text << "nobody holds it, and it was not created";
-      return;
-    case Reason::kBothOptions:
-      *text << "a context can have one of the two, not both";
-      return;
-    case Reason::kNoSms:
-      *text << "a context needs at least one SM";
-      return;
-    case Reason::kNoData:
-      *text << "the data is null";
-      return;
-    case Reason::kUnknownMemory:
-      *text << "it is not memory that CUDA knows (plain host memory, or freed)";
       return;
     case Reason::kNoRange:
       *text << (error.bytes == 0 ? "there is nothing to look at" : "more than there are addresses");
@@ -190,6 +189,8 @@ void AddReason(const Error& error, Text* text) {
             << " is not active, and creating it was not asked for. Make a context of device "
             << error.device << " current, or ask with IfInactive::kCreate";
       return;
+    default:
+      *text << WordsOf(error.reason);
   }
 }
 

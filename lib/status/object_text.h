@@ -20,10 +20,6 @@ inline std::string ContextText(CUcontext context) {
   return absl::StrCat("context 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(context)));
 }
 
-inline std::string PrimaryText(CUdevice device) {
-  return absl::StrCat("the primary context of device ", device);
-}
-
 inline std::string StreamText(CUstream stream) {
   if (stream == nullptr) return "stream 0";
   if (stream == CU_STREAM_LEGACY) return "stream CU_STREAM_LEGACY";
