@@ -216,16 +216,16 @@ BOOST_AUTO_TEST_CASE(from_a_stream_callback) {
 
 BOOST_AUTO_TEST_CASE(from_many_threads) {
   Counter counter;
+  const ParamBuffer packed = Packed(kCount, kValue, counter.memory());  // read by all
   std::vector<std::thread> threads;
   std::atomic<unsigned> wrong{0};
   for (unsigned i = 0; i < 8; ++i) {
-    threads.emplace_back([&counter, &wrong, i] {
+    threads.emplace_back([&counter, &packed, &wrong, i] {
       // By turns of two layouts that are right, and one that is not.
       for (unsigned j = 0; j < 50; ++j) {
         const absl::Status status =
             (i + j) % 2 != 0 ? counter.CountUp()
-                             : Launch(counter.kernel(), counter.shape(), counter.stream(),
-                                      Packed(kCount, kValue, counter.memory()));
+                             : Launch(counter.kernel(), counter.shape(), counter.stream(), packed);
         if (!status.ok()) ++wrong;
         if (Launch(counter.kernel(), {}, counter.stream(), 1.0).ok()) ++wrong;
       }
