@@ -25,7 +25,7 @@ NESTED = {
     "Texels": "TextureObject::Texels", "Dim3": "LaunchShape::Dim3", "Uuid": "Device::Uuid",
     "Ordinal": "Device::Ordinal", "DriverProblem": "Driver::Problem",
     "ContextOptions": "SharedContext::Options", "KernelAttributes": "Kernel::Attributes", "kIncidentKinds": "Incident::kKinds",
-    "kMaxParamBytes": "ParamBuffer::kMaxBytes",
+    "kMaxParamBytes": "ParamBuffer::kMaxBytes", "ArrayDescription": "Array::Description",
 }
 SOURCES = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl"}
 
@@ -37,7 +37,15 @@ RENAMED = {
     r"\bcuguest::testing::(Sim\w*)": r"cudasim::\1",
     r"\bCUGUEST_SIM_(NVJITLINK|RUNTIME_VERSION)\b": r"CUDASIM_\1",
     r"\bJudgeVersions\b": "CheckCompatibility",
-    r"\bJudgement\b": "CompatibilityReport",
+    r"\busing cuguest::runtime::CufftLayout;": "using CufftLayout = cuguest::runtime::CufftPlans::Layout;",
+    r"\bruntime::CufftLayout\b": "runtime::CufftPlans::Layout",
+    r"\busing cuguest::CaptureState;": "",
+    r"\b(?:cuguest::)?CaptureState::kNone\b": "CU_STREAM_CAPTURE_STATUS_NONE",
+    r"\b(?:cuguest::)?CaptureState::kActive\b": "CU_STREAM_CAPTURE_STATUS_ACTIVE",
+    r"\b(?:cuguest::)?CaptureState::kInvalidated\b": "CU_STREAM_CAPTURE_STATUS_INVALIDATED",
+    r"\b(?:cuguest::)?CaptureState::kUnknown\b": "std::nullopt",
+    r"\bCaptureStateOf\b": "CaptureStatusOf",
+    r"(?<=[.>])capture_state\(\)": "capture_status()",
     r"\bContextGuard::kMaxExactDepth\b": "ExactGuard::kMaxDepth",
     r"(?<=[.>])incarnation\(\)": "context()",
     r"(?<=[.>])Restore\(\)": "Leave()",
@@ -64,6 +72,11 @@ BY_HAND = {
     r"\b(?:Context|Exact|Acquired)Guard\s+\w+\s*[({][^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})"
     r"|\.emplace(?:_back)?\([^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})\)":
         "the Location comes last, behind the GuardMode",
+    r"\bCompatibilityReport\b|\bJudgement\b":
+        "CheckCompatibility() returns an absl::Status; the sentence is that of Explain(versions)",
+    r"\bSuggestedShape\b": "a LaunchShape: block.x, and grid.x for min_grid",
+    r"\bArrayFormat\b": "a CUDA_ARRAY_DESCRIPTOR: Format, and NumChannels for channels",
+    r"\bCufftScope\s+\w+\s*[({]": "its plan() is handle()",
     r"\bGuardMode::kExact\b": "an ExactGuard (cuguest/exact_guard.h), which does not move",
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
     r"\bCopy(?:Async)?\((?:[^;]*, *)?(?:\w+::)*(?:HostSpan|as_const|MakeConstSpan|MakeSpan)\b":

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/array.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/memory.h"
@@ -207,7 +208,7 @@ void ShowArray() {
   shape.NumChannels = 4;
   CUarray array = nullptr;
   SUCCEEDS(DRIVER(cuArrayCreate)(&array, &shape));
-  const absl::StatusOr<cuguest::ArrayDescription> described = Describe(array);
+  const absl::StatusOr<cuguest::Array::Description> described = cuguest::Array::Describe(array);
   if (CHECK_OK(described.status())) {
     support::PrintParagraph(described->ToString());
     CHECK(described->width == 64 && described->height == 16 && described->depth == 0);

@@ -54,7 +54,7 @@ using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::Stream;
-using cuguest::runtime::CufftLayout;
+using Layout = cuguest::runtime::CufftPlans::Layout;
 using cuguest::runtime::CufftPlans;
 using cuguest::runtime::CufftScope;
 using cuguest::testing::UndisturbedScope;
@@ -85,12 +85,11 @@ std::string Format(const char* format, double value) {
 // Transforms in place, and waits.
 absl::Status Transform(const House& house, int direction) {
   {
-    const CufftScope fft(house.plans, CufftLayout::Line(house.count(), CUFFT_C2C),
-                         house.stream.ref());
+    const CufftScope fft(house.plans, Layout::Line(house.count(), CUFFT_C2C), house.stream.ref());
     CUGUEST_RETURN_IF_ERROR(fft);
     PrintRow("in the scope", house.cast.Draw());
     auto* const data = reinterpret_cast<cufftComplex*>(house.samples.data());
-    const cufftResult code = cufftExecC2C(fft.plan(), data, data, direction);
+    const cufftResult code = cufftExecC2C(fft.handle(), data, data, direction);
     if (code != CUFFT_SUCCESS) return cuguest::runtime::ToStatus(code, "transform a signal");
   }
   return house.stream.ref().Synchronize();

@@ -88,7 +88,7 @@ using cuguest::DevicePtr;
 using cuguest::Kernel;
 using cuguest::runtime::CublasHandles;
 using cuguest::runtime::CublasScope;
-using cuguest::runtime::CufftLayout;
+using Layout = cuguest::runtime::CufftPlans::Layout;
 using cuguest::runtime::CufftPlans;
 using cuguest::runtime::CufftScope;
 using cuguest::runtime::DeviceGuard;
@@ -199,11 +199,11 @@ class Client {
     }
     const int count = static_cast<int>(samples_.size());
     {
-      const CufftScope fft(tools_->plans, CufftLayout::Line(count), product_.stream());
+      const CufftScope fft(tools_->plans, Layout::Line(count), product_.stream());
       CUGUEST_RETURN_IF_ERROR(fft);
       auto* const data = reinterpret_cast<cufftComplex*>(samples_.data());
       absl::Status status =
-          ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
+          ToStatus(cufftExecC2C(fft.handle(), data, data, CUFFT_FORWARD), "transform");
       if (!status.ok()) return status;
     }
     CUGUEST_RETURN_IF_ERROR(product_.stream().Synchronize());

@@ -22,6 +22,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -33,7 +34,6 @@
 #include "cuguest/export.h"
 #include "cuguest/host_span.h"
 #include "cuguest/internal/owned_object.h"
-#include "cuguest/memory.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -55,6 +55,34 @@ CUGUEST_BEGIN_NAMESPACE
 /// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; docs/guarantees.md.
 class [[nodiscard]] Array {
  public:
+  /// What the driver knows of a CUDA array. Its memory has no address: copies, and texture and
+  /// surface objects, read and write its elements. The driver reports neither which context an
+  /// array belongs to nor how much its device has set aside for it.
+  struct Description {
+    CUGUEST_HIDE Description() = default;
+
+    CUarray array = nullptr;
+    std::size_t width = 0;  ///< elements; a height or depth of 0 is a dimension that it has not
+    std::size_t height = 0;
+    std::size_t depth = 0;  ///< or layers, or faces, by the flags
+    CUarray_format format = CU_AD_FORMAT_UNSIGNED_INT8;
+    unsigned channels = 0;
+    unsigned flags = 0;  ///< CUDA_ARRAY3D_*
+
+    /// Of all elements; 0 for formats other than plain numbers of one size per channel.
+    std::size_t bytes = 0;
+
+    [[nodiscard]] CUGUEST_API std::string ToString() const;  ///< one line
+  };
+
+  /// Of any array. The handle must be alive: for an array that was destroyed, or went with its
+  /// context, the driver reads freed memory. Levels of a mipmapped array are arrays too. Stack:
+  /// never touched; no context is needed. Threads: any; not from a stream callback:
+  /// kPermissionDenied. Invalidates no capture. Errors:  those of Driver::Get(), and
+  /// kInvalidArgument: null. Cost:    one driver call. Source:  CUDA Driver API,
+  /// cuArray3DGetDescriptor; docs/guarantees.md.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<Description> Describe(CUarray array);
+
   /// Which part of an array is copied, and how the memory at the other end is laid out.
   struct Part {
     CUGUEST_HIDE Part() = default;
@@ -99,8 +127,8 @@ class [[nodiscard]] Array {
   [[nodiscard]] CUGUEST_HIDE CUarray get() const noexcept { return shape_.array; }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == nullptr; }
 
-  /// What Describe() returns for it, without a driver call.
-  [[nodiscard]] CUGUEST_HIDE const ArrayDescription& description() const noexcept { return shape_; }
+  /// What Describe() returns of it, without a driver call.
+  [[nodiscard]] CUGUEST_HIDE const Description& description() const noexcept { return shape_; }
 
   /// The incarnation of the context that it was created in; empty if the array is.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
@@ -119,11 +147,11 @@ class [[nodiscard]] Array {
   }
 
  private:
-  CUGUEST_HIDE Array(internal::OwnedObject object, const ArrayDescription& shape) noexcept
+  CUGUEST_HIDE Array(internal::OwnedObject object, const Description& shape) noexcept
       : object_(std::move(object)), shape_(shape) {}
 
   internal::OwnedObject object_;
-  ArrayDescription shape_;
+  Description shape_;
 };
 
 namespace internal {

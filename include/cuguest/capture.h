@@ -14,6 +14,8 @@
 
 #include <cuda.h>
 
+#include <optional>
+
 #include "cuguest/export.h"
 #include "cuguest/internal/scope.h"
 #include "cuguest/location.h"
@@ -63,24 +65,17 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   internal::Scope scope_;
 };
 
-/// What a stream's capture is doing.
-enum class CaptureState : unsigned char {
-  kNone,
-  kActive,
-  kInvalidated,  ///< invalidated, and not ended yet
-  kUnknown,      ///< the driver does not say: there is none, or this is a forked child
-};
-
-/// Whether `stream` captures. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking
-/// stream of the current context does (kActive, also when its capture was invalidated). Of these
-/// two and CU_STREAM_PER_THREAD kNone if no context is current. Invalidates no capture. The handle
-/// must be alive, as for any stream call: a created stream is destroyed with its context, also by a
-/// reset.
+/// Whether `stream` captures; nothing if the driver does not say, because there is none or this is
+/// a forked child. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking stream of the
+/// current context does (ACTIVE, also when its capture was invalidated). Of these two and
+/// CU_STREAM_PER_THREAD NONE if no context is current. Invalidates no capture. The handle must be
+/// alive, as for any stream call: a created stream is destroyed with its context, also by a reset.
 /// Threads: any; also from a stream callback.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
-/// Needs:   CUDA 10.0; below that there are no captures: kNone.
+/// Needs:   CUDA 10.0; below that there are no captures: NONE.
 /// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md.
-[[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
+[[nodiscard]] CUGUEST_API std::optional<CUstreamCaptureStatus> CaptureStatusOf(
+    CUstream stream) noexcept;
 
 /// Whether a library that was given `stream` may do now what a capture forbids even inside a
 /// CaptureModeGuard: synchronise its context, destroy a cuBLAS handle, use stream 0. True if
@@ -90,7 +85,7 @@ enum class CaptureState : unsigned char {
 /// The driver shows no more than that: a capture in another context, or in a non-blocking stream
 /// that the library was not given, cannot be seen from here. So a library should make what it needs
 /// before its caller captures, and document that.
-/// Threads, needs, source: as CaptureStateOf.
+/// Threads, needs, source: as CaptureStatusOf.
 /// Cost:    three driver calls, contention-free; two for stream 0 and CU_STREAM_LEGACY, four for
 ///          CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;

@@ -4,10 +4,9 @@
 /// Can CUDA work in this process, with the driver that is here and the toolkit that the caller was
 /// built with? And if not, what is to be done?
 ///
-///   const cuguest::CompatibilityReport report =
-///       cuguest::CheckCompatibility(cuguest::QueryVersions());
-///   if (!report.status.ok()) return report.status;
-///   LOG(INFO) << report.sentence;
+///   const cuguest::Versions versions = cuguest::QueryVersions();
+///   CUGUEST_RETURN_IF_ERROR(cuguest::CheckCompatibility(versions));
+///   LOG(INFO) << cuguest::Explain(versions);
 ///   // "CUDA can work here: driver 580.159.04 (CUDA 13.0), 1 device"
 ///
 /// A library that calls the runtime asks runtime/version.h, which knows its version too. A positive
@@ -48,22 +47,6 @@ struct Versions {
   [[nodiscard]] CUGUEST_API bool uses_forward_compatibility() const;
 };
 
-/// Whether CUDA can work with such versions, and what stands in the way.
-struct CompatibilityReport {
-  CUGUEST_HIDE CompatibilityReport() = default;
-  CUGUEST_HIDE CompatibilityReport(const CompatibilityReport&) = default;
-  CUGUEST_HIDE CompatibilityReport(CompatibilityReport&&) = default;
-  CUGUEST_HIDE CompatibilityReport& operator=(const CompatibilityReport&) = default;
-  CUGUEST_HIDE CompatibilityReport& operator=(CompatibilityReport&&) = default;
-  CUGUEST_HIDE ~CompatibilityReport() = default;
-
-  /// OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and ProblemOf()
-  /// of what stands in the way: see CheckCompatibility().
-  absl::Status status;
-  /// "CUDA can work here: ..." or "CUDA cannot work here: ...", why, and what to do.
-  std::string sentence;
-};
-
 /// The versions of this process. `toolkit` is the including file's by default. Initialises the
 /// driver, as Driver::GetInitialized() does, with the same effect on children that are forked
 /// later. Creates no context.
@@ -73,8 +56,8 @@ struct CompatibilityReport {
 /// Cost:    reads a file under /proc, loads and initialises the driver if need be; one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
-/// Whether CUDA can work with `versions`, on which alone the answer depends. Its status, where CUDA
-/// cannot work:
+/// Whether CUDA can work with `versions`, on which alone the answer depends: OK, or what stands in
+/// the way, with CodeOf() and ProblemOf(), and Explain() as its message. Touches no driver.
 ///
 ///   `problem`'s code     `problem` is not OK: no driver, a stub, too old, a forked child, no
 ///                        device, 803, 804 or another failure of cuInit
@@ -85,7 +68,11 @@ struct CompatibilityReport {
 ///                        runtime::RuntimeCodeOf)
 ///   kFailedPrecondition  the caller was compiled with the headers of another major version than
 ///                        the runtime's; no code of CUDA
-[[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
+[[nodiscard]] CUGUEST_API absl::Status CheckCompatibility(const Versions& versions);
+
+/// The same in a sentence: "CUDA can work here: ..." and with what, or "CUDA cannot work here:
+/// ...", why, and what to do.
+[[nodiscard]] CUGUEST_API std::string Explain(const Versions& versions);
 
 CUGUEST_END_NAMESPACE
 

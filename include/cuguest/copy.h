@@ -85,7 +85,7 @@ using NotDeduced = std::common_type_t<T>;
 /// not overlap: the order of copying is not promised. Copying nothing succeeds, without a driver
 /// call. See Note [Where a copy runs], Note [When a copy is done] and Note [While something
 /// captures]. An asynchronous upload from a temporary container, which may be gone before the
-/// device has read it, does not compile (see RefersToElements).
+/// device has read it, does not compile (see Note [Temporary containers]).
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of Driver::Get(), and

@@ -46,6 +46,9 @@
 /// - The inline namespace names the release as far as it may change a type: `v0_3`, since each 0.x
 ///   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled
 ///   with the headers of two patch releases can be linked into one.
+/// - Namespace `runtime` is hidden as a whole, its types too, which are bound to one copy of the
+///   CUDA runtime anyway (runtime/binding.h), and an inline namespace in it names all of the
+///   release. Nothing in it needs `CUGUEST_HIDE`.
 ///
 /// Other people's templates over our types, like std::optional<ContextGuard>, remain as visible as
 /// the embedder makes its own code. Two embedders of the same release that are both compiled with

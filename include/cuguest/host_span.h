@@ -12,9 +12,10 @@
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// As with std::span, a temporary vector converts to a HostSpan<const T>, for the call that it is
 /// an argument of, and not to a HostSpan<T>. A temporary that only refers to elements (a span, a
-/// string_view, another HostSpan; see RefersToElements) converts to both. Where the elements are
-/// used after the call (UploadAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment
-/// to LaunchShape::attributes), any other temporary does not compile.
+/// string_view, another HostSpan, a std::ranges::borrowed_range) converts to both. Where the
+/// elements are used after the call (UploadAsync(), CodeImage::Borrow(), Module::Load() of bytes,
+/// an assignment to LaunchShape::attributes), any other temporary does not compile: of a view of
+/// your own, give a HostSpan of its elements.
 
 #ifndef CUGUEST_HOST_SPAN_H_
 #define CUGUEST_HOST_SPAN_H_
@@ -60,25 +61,14 @@ struct IsBorrowedRange : std::false_type {};
 template <typename T>
 using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
 
-}  // namespace internal
-
-/// Whether a container only refers to its elements, which do not end with it. What is not known
-/// counts as owning: specialise it for a view of your own, or name a HostSpan of the view.
-///
-///   template <>
-///   struct cuguest::RefersToElements<Pixels> : std::true_type {};
-///
-/// Known: HostSpan, spans and string views of std and Abseil, std::ranges::enable_borrowed_range.
+// Whether a container is known only to refer to its elements, which do not end with it.
 template <typename Container>
-struct RefersToElements
-    : std::disjunction<internal::IsLikeSpan<Container>, internal::IsLikeStringView<Container>,
-                       internal::IsBorrowedRange<Container>> {};
+struct RefersToElements : std::disjunction<IsLikeSpan<Container>, IsLikeStringView<Container>,
+                                           IsBorrowedRange<Container>> {};
 template <typename T>
 struct RefersToElements<HostSpan<T>> : std::true_type {};
 template <typename Char, typename Traits>
 struct RefersToElements<std::basic_string_view<Char, Traits>> : std::true_type {};
-
-namespace internal {
 
 // Whether the elements of a `Container&&` may go with it.
 template <typename Container>

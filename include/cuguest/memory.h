@@ -102,35 +102,8 @@ struct CUGUEST_API MemoryDescription {
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
   return Describe(CUdeviceptr{0});
 }
-
-/// What the driver knows of a CUDA array. Its memory has no address: copies, and texture and
-/// surface objects, read and write its elements. The driver reports neither which context an array
-/// belongs to nor how much its device has set aside for it.
-struct CUGUEST_API ArrayDescription {
-  CUGUEST_HIDE ArrayDescription() = default;
-
-  CUarray array = nullptr;
-  std::size_t width = 0;  ///< elements; a height or depth of 0 is a dimension that it has not
-  std::size_t height = 0;
-  std::size_t depth = 0;  ///< or layers, or faces, by the flags
-  CUarray_format format = CU_AD_FORMAT_UNSIGNED_INT8;
-  unsigned channels = 0;
-  unsigned flags = 0;  ///< CUDA_ARRAY3D_*
-
-  /// Of all elements; 0 for formats other than plain numbers of one size per channel.
-  std::size_t bytes = 0;
-
-  [[nodiscard]] std::string ToString() const;  ///< one line
-};
-
-/// The handle must be alive: for an array that was destroyed, or went with its context, the driver
-/// reads freed memory. Levels of a mipmapped array are arrays too.
-/// Stack:   never touched; no context is needed.
-/// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture.
-/// Errors:  those of Driver::Get(), and kInvalidArgument: null.
-/// Cost:    one driver call.
-/// Source:  CUDA Driver API, cuArray3DGetDescriptor; docs/guarantees.md.
-[[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);
+/// An array's handle is no address: see Array::Describe() of array.h.
+void Describe(CUarray array) = delete;
 
 CUGUEST_END_NAMESPACE
 

@@ -3,9 +3,9 @@
 /// \file
 /// How much of a kernel runs at once on a context's device, and which shape makes the most of it.
 ///
-///   absl::StatusOr<SuggestedShape> best = SuggestShape(blur, context);
-///   if (!best.ok()) return best.status();
-///   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(pixels, best->block);
+///   absl::StatusOr<LaunchShape> full = SuggestShape(blur, context);  // the device, once
+///   if (!full.ok()) return full.status();
+///   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(pixels, full->block.x);
 
 #ifndef CUGUEST_OCCUPANCY_H_
 #define CUGUEST_OCCUPANCY_H_
@@ -37,21 +37,14 @@ CUGUEST_BEGIN_NAMESPACE
                                                               unsigned block,
                                                               std::size_t shared_bytes = 0);
 
-/// Threads in a block, and blocks in the smallest grid, that fill the device.
-struct SuggestedShape {
-  CUGUEST_HIDE SuggestedShape() = default;
-
-  unsigned block = 0;
-  unsigned min_grid = 0;
-};
-
-/// The shape that fills the device, for blocks with `shared_bytes` of dynamic shared memory and at
-/// most `max_block` threads; 0: as many as the kernel allows.
-/// Errors: kResourceExhausted: not one block fits, with that much shared memory.
-[[nodiscard]] CUGUEST_API absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel,
-                                                                      const ContextRef& context,
-                                                                      std::size_t shared_bytes = 0,
-                                                                      unsigned max_block = 0);
+/// The smallest grid, in one dimension, that fills the device, of the blocks with which the most
+/// threads run at once; with `shared_bytes` of dynamic shared memory and at most `max_block`
+/// threads each; 0: as many as the kernel allows. Errors: kResourceExhausted: not one block fits,
+/// with that much shared memory.
+[[nodiscard]] CUGUEST_API absl::StatusOr<LaunchShape> SuggestShape(const Kernel& kernel,
+                                                                   const ContextRef& context,
+                                                                   std::size_t shared_bytes = 0,
+                                                                   unsigned max_block = 0);
 
 /// Clusters of that shape on the device; 0 if not even one fits.
 /// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it

@@ -76,7 +76,7 @@ CUGUEST_HIDE constexpr bool AreParams() {
                 "parameter pass a HostSpan<void* const> of it to Launch(); for pointers of the "
                 "device make it one of DevicePtr<T>, or launch a TypedKernel");
   static_assert((... && (IsOfTheHost<Values>::value || HoldsPointers<Values>::value ||
-                         !RefersToElements<Values>::value)),
+                         !internal::RefersToElements<Values>::value)),
                 "a view may as well be one of the host's memory: pass a DevicePtr<T> and the "
                 "number of elements, or launch a TypedKernel, whose types say that it takes views");
   return true;

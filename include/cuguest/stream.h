@@ -93,9 +93,9 @@ class CUGUEST_API StreamRef {
   /// Cost: four driver calls if the context is current, else six.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
-  /// As CaptureStateOf(), in the ref's context; kUnknown also if that is over, or the ref is empty.
+  /// As CaptureStatusOf(), in the ref's context; nothing also if that is over, or the ref is empty.
   /// Cost: two driver calls, contention-free.
-  [[nodiscard]] CaptureState capture_state() const noexcept;
+  [[nodiscard]] std::optional<CUstreamCaptureStatus> capture_status() const noexcept;
 
   /// Blocks until all work submitted so far is done.
   /// Cost: five driver calls, four of them contention-free.

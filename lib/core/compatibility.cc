@@ -94,39 +94,6 @@ std::string ProblemText(const Versions& versions) {
   return std::string(versions.problem.message());
 }
 
-// Why CUDA cannot work; OK if it can.
-absl::Status Obstacle(const Versions& versions) {
-  const int runtime = versions.runtime;
-  if (!versions.problem.ok()) {
-    return internal::Reworded(versions.problem, versions.problem.code(),
-                              absl::StrCat(kCannot, ": ", ProblemText(versions)));
-  }
-  if (versions.driver <= 0) {
-    return internal::ErrorStatus(CUDA_ERROR_UNKNOWN, kCannot, "",
-                                 "the driver does not tell its version: install it again");
-  }
-  if (versions.devices <= 0) {
-    return internal::ErrorStatus(CUDA_ERROR_NO_DEVICE, kCannot, "",
-                                 ErrorText(CUDA_ERROR_NO_DEVICE));
-  }
-  if (runtime == 0) return absl::OkStatus();
-  if (versions.driver < NeededBy(runtime)) {
-    return internal::RuntimeErrorStatus(
-        kInsufficientDriver, kCannot, "",
-        absl::StrCat("the runtime is of ", VersionText(runtime), " and needs driver ",
-                     FloorOf(NeededBy(runtime)).driver, " or newer, and there is ",
-                     DriverText(versions), ": update the driver, install cuda-compat-",
-                     Major(runtime), "-", runtime % 1000 / 10,
-                     " on a data-centre GPU, or use a runtime of CUDA ", Major(versions.driver)));
-  }
-  if (versions.toolkit == 0 || Major(runtime) == Major(versions.toolkit)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      kCannot, ": the program was compiled with the headers of ", VersionText(versions.toolkit),
-      " and runs with the runtime of ", VersionText(runtime),
-      ", whose functions and structures differ: link the runtime of the toolkit that "
-      "it is compiled with"));
-}
-
 // How an older or a layered driver can work; empty for a plain one.
 std::string Means(const Versions& versions, int newest) {
   if (versions.uses_forward_compatibility()) return ", by a forward-compatibility package";
@@ -175,11 +142,41 @@ Versions QueryVersions(int toolkit, int runtime) {
   return versions;
 }
 
-CompatibilityReport CheckCompatibility(const Versions& versions) {
-  CompatibilityReport report;
-  report.status = Obstacle(versions);
-  report.sentence = report.status.ok() ? CanText(versions) : std::string(report.status.message());
-  return report;
+absl::Status CheckCompatibility(const Versions& versions) {
+  const int runtime = versions.runtime;
+  if (!versions.problem.ok()) {
+    return internal::Reworded(versions.problem, versions.problem.code(),
+                              absl::StrCat(kCannot, ": ", ProblemText(versions)));
+  }
+  if (versions.driver <= 0) {
+    return internal::ErrorStatus(CUDA_ERROR_UNKNOWN, kCannot, "",
+                                 "the driver does not tell its version: install it again");
+  }
+  if (versions.devices <= 0) {
+    return internal::ErrorStatus(CUDA_ERROR_NO_DEVICE, kCannot, "",
+                                 ErrorText(CUDA_ERROR_NO_DEVICE));
+  }
+  if (runtime == 0) return absl::OkStatus();
+  if (versions.driver < NeededBy(runtime)) {
+    return internal::RuntimeErrorStatus(
+        kInsufficientDriver, kCannot, "",
+        absl::StrCat("the runtime is of ", VersionText(runtime), " and needs driver ",
+                     FloorOf(NeededBy(runtime)).driver, " or newer, and there is ",
+                     DriverText(versions), ": update the driver, install cuda-compat-",
+                     Major(runtime), "-", runtime % 1000 / 10,
+                     " on a data-centre GPU, or use a runtime of CUDA ", Major(versions.driver)));
+  }
+  if (versions.toolkit == 0 || Major(runtime) == Major(versions.toolkit)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      kCannot, ": the program was compiled with the headers of ", VersionText(versions.toolkit),
+      " and runs with the runtime of ", VersionText(runtime),
+      ", whose functions and structures differ: link the runtime of the toolkit that "
+      "it is compiled with"));
+}
+
+std::string Explain(const Versions& versions) {
+  const absl::Status status = CheckCompatibility(versions);
+  return status.ok() ? CanText(versions) : std::string(status.message());
 }
 
 CUGUEST_END_NAMESPACE

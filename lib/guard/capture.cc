@@ -10,21 +10,19 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-// As CaptureStateOf(). `code` is the driver's where the state is kUnknown.
-CaptureState AskForState(CUstream stream, CUresult* code) {
+// As CaptureStatusOf(). `code` is the driver's where it says nothing.
+std::optional<CUstreamCaptureStatus> AskForStatus(CUstream stream, CUresult* code) {
   const DriverTable* driver = internal::TryDriver(code);
-  if (driver == nullptr) return CaptureState::kUnknown;
-  if (driver->StreamIsCapturing == nullptr) return CaptureState::kNone;
+  if (driver == nullptr) return std::nullopt;
+  if (driver->StreamIsCapturing == nullptr) return CU_STREAM_CAPTURE_STATUS_NONE;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   *code = driver->StreamIsCapturing(stream, &status);
-  if (*code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CaptureState::kActive;
+  if (*code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (*code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream)) {
-    return CaptureState::kNone;
+    return CU_STREAM_CAPTURE_STATUS_NONE;
   }
-  if (*code != CUDA_SUCCESS) return CaptureState::kUnknown;
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CaptureState::kNone;
-  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? CaptureState::kActive
-                                                   : CaptureState::kInvalidated;
+  if (*code != CUDA_SUCCESS) return std::nullopt;
+  return status;
 }
 
 // What stream 0 means is not asked for where nothing is current: that call would fail.
@@ -48,22 +46,23 @@ const char* CaptureModeGuard::advice() const noexcept {
   return scope_.advice();
 }
 
-CaptureState CaptureStateOf(CUstream stream) noexcept {
+std::optional<CUstreamCaptureStatus> CaptureStatusOf(CUstream stream) noexcept {
   CUresult code = CUDA_SUCCESS;
-  if (internal::MeansCurrent(stream) && IsNothingCurrent()) return CaptureState::kNone;
-  return AskForState(stream, &code);
+  if (internal::MeansCurrent(stream) && IsNothingCurrent()) return CU_STREAM_CAPTURE_STATUS_NONE;
+  return AskForStatus(stream, &code);
 }
 
 CUresult internal::CheckNotCapturing(CUstream stream, CUresult refusal) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const CaptureState state = AskForState(stream, &code);
-  if (state == CaptureState::kNone) return CUDA_SUCCESS;
-  return state == CaptureState::kUnknown ? code : refusal;
+  const auto status = AskForStatus(stream, &code);
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
+  return status.has_value() ? refusal : code;
 }
 
 bool HousekeepingIsSafe(CUstream stream) noexcept {
-  if (CaptureStateOf(stream) != CaptureState::kNone) return false;
-  return internal::IsLegacy(stream) || CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone;
+  if (CaptureStatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) return false;
+  return internal::IsLegacy(stream) ||
+         CaptureStatusOf(CU_STREAM_LEGACY) == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 CUGUEST_END_NAMESPACE

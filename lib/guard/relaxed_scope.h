@@ -9,8 +9,8 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// CUDA_SUCCESS if `stream` does not capture, `refusal` if it does, as CaptureStateOf() sees it, and
-// the driver's code where it does not say.
+// CUDA_SUCCESS if `stream` does not capture, `refusal` if it does, as CaptureStatusOf() sees it,
+// and the driver's code where it does not say.
 CUresult CheckNotCapturing(CUstream stream, CUresult refusal) noexcept;
 
 class RelaxedScope {

@@ -44,8 +44,8 @@ absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel, const ContextRef& cont
   return blocks;
 }
 
-absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextRef& context,
-                                            std::size_t shared_bytes, unsigned max_block) {
+absl::StatusOr<LaunchShape> SuggestShape(const Kernel& kernel, const ContextRef& context,
+                                         std::size_t shared_bytes, unsigned max_block) {
   const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
@@ -62,10 +62,7 @@ absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextR
         absl::StrCat(KernelText(kAskingOccupancy, asked.kernel),
                      ": not one block fits on a multiprocessor, with ", object));
   }
-  SuggestedShape shape;
-  shape.block = static_cast<unsigned>(block);
-  shape.min_grid = static_cast<unsigned>(grid);
-  return shape;
+  return LaunchShape(static_cast<unsigned>(grid), static_cast<unsigned>(block), shared_bytes);
 }
 
 absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel, const ContextRef& context,

@@ -30,7 +30,7 @@ struct Size {
   std::size_t depth;
 };
 
-Size SizeOf(const ArrayDescription& shape) {
+Size SizeOf(const Array::Description& shape) {
   return {shape.width, std::max<std::size_t>(shape.height, 1),
           std::max<std::size_t>(shape.depth, 1)};
 }
@@ -88,7 +88,7 @@ class ArrayTask {
   // Resolves what `copy` leaves open.
   absl::Status Check() {
     if (array_.empty()) return Refused("the array is empty");
-    const ArrayDescription& shape = array_.description();
+    const Array::Description& shape = array_.description();
     const std::size_t element = internal::ElementBytes(shape.format, shape.channels);
     if (element == 0) {
       return absl::UnimplementedError(

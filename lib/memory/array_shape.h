@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-#include "cuguest/memory.h"
+#include "cuguest/array.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -18,9 +18,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 std::size_t ElementBytes(CUarray_format format, unsigned channels);
 
 // "8 x 4 elements of 1 float, 128 bytes".
-std::string ShapeText(const ArrayDescription& shape);
+std::string ShapeText(const Array::Description& shape);
 
-ArrayDescription ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape);
+Array::Description ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape);
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

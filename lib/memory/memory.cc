@@ -2,7 +2,6 @@
 
 #include "cuguest/memory.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -12,7 +11,6 @@
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
-#include "lib/memory/array_shape.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -89,73 +87,7 @@ CUresult Complete(const Driver& driver, const PointerAttributes& read, MemoryDes
   return code;
 }
 
-struct Format {
-  CUarray_format format;
-  std::size_t bytes;  // per channel
-  const char* name;
-};
-constexpr Format kFormats[] = {
-    {CU_AD_FORMAT_UNSIGNED_INT8, 1, "uint8"},
-    {CU_AD_FORMAT_UNSIGNED_INT16, 2, "uint16"},
-    {CU_AD_FORMAT_UNSIGNED_INT32, 4, "uint32"},
-    {CU_AD_FORMAT_SIGNED_INT8, 1, "int8"},
-    {CU_AD_FORMAT_SIGNED_INT16, 2, "int16"},
-    {CU_AD_FORMAT_SIGNED_INT32, 4, "int32"},
-    {CU_AD_FORMAT_HALF, 2, "half"},
-    {CU_AD_FORMAT_FLOAT, 4, "float"},
-};
-
-// nullptr for one that packs its channels, or has planes of several sizes.
-const Format* FindFormat(CUarray_format format) {
-  for (const Format& known : kFormats) {
-    if (known.format == format) return &known;
-  }
-  return nullptr;
-}
-
-std::string ArrayText(CUarray array) {
-  return absl::StrCat("array 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(array)));
-}
-
 }  // namespace
-
-namespace internal {
-
-std::size_t ElementBytes(CUarray_format format, unsigned channels) {
-  const Format* const known = FindFormat(format);
-  return known != nullptr ? known->bytes * channels : 0;
-}
-
-std::string ShapeText(const ArrayDescription& shape) {
-  std::string text = absl::StrCat(shape.width);
-  if (shape.height != 0) absl::StrAppend(&text, " x ", shape.height);
-  if (shape.depth != 0) absl::StrAppend(&text, " x ", shape.depth);
-  const Format* const known = FindFormat(shape.format);
-  absl::StrAppend(&text, " elements of ", shape.channels, " ",
-                  known != nullptr
-                      ? known->name
-                      : absl::StrCat("format 0x", absl::Hex(static_cast<int>(shape.format))));
-  if (shape.bytes != 0) absl::StrAppend(&text, ", ", shape.bytes, " bytes");
-  if (shape.flags != 0) absl::StrAppend(&text, ", flags 0x", absl::Hex(shape.flags));
-  return text;
-}
-
-ArrayDescription ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  const std::size_t elements =
-      shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
-  ArrayDescription description;
-  description.array = array;
-  description.width = shape.Width;
-  description.height = shape.Height;
-  description.depth = shape.Depth;
-  description.format = shape.Format;
-  description.channels = shape.NumChannels;
-  description.flags = shape.Flags;
-  description.bytes = elements * ElementBytes(shape.Format, shape.NumChannels);
-  return description;
-}
-
-}  // namespace internal
 
 const char* Name(MemoryDescription::Kind kind) noexcept {
   constexpr const char* kNames[] = {"memory that CUDA does not know",
@@ -207,18 +139,6 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
 
 absl::StatusOr<MemoryDescription> Describe(const void* pointer) {
   return Describe(internal::AddressOf(pointer));
-}
-
-std::string ArrayDescription::ToString() const {
-  return absl::StrCat(ArrayText(array), ": ", internal::ShapeText(*this));
-}
-
-absl::StatusOr<ArrayDescription> Describe(CUarray array) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUDA_ARRAY3D_DESCRIPTOR shape = {};
-  CUGUEST_RETURN_IF_CUDA_ERROR(driver->Array3DGetDescriptor(&shape, array), "describe an array",
-                               ArrayText(array));
-  return internal::ToDescription(array, shape);
 }
 
 CUGUEST_END_NAMESPACE

@@ -17,7 +17,7 @@ namespace {
 using internal::OwnedObject;
 
 absl::StatusOr<OwnedObject> CreateSurface(const ContextRef& context,
-                                          const ArrayDescription& array) {
+                                          const Array::Description& array) {
   const auto text = [&] { return absl::StrCat("create a surface object of ", array.ToString()); };
   if (array.array == nullptr) return absl::InvalidArgumentError(text() + ": the array is empty");
   if ((array.flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
@@ -44,7 +44,7 @@ absl::StatusOr<SurfaceObject> SurfaceObject::Create(const Array& array) {
 
 absl::StatusOr<SurfaceObject> SurfaceObject::Create(const ContextRef& context, CUarray array) {
   if (array == nullptr) return Create(Array());
-  CUGUEST_ASSIGN_OR_RETURN(const ArrayDescription description, Describe(array));
+  CUGUEST_ASSIGN_OR_RETURN(const Array::Description description, Array::Describe(array));
   CUGUEST_ASSIGN_OR_RETURN(OwnedObject object, CreateSurface(context, description));
   return SurfaceObject(std::move(object));
 }

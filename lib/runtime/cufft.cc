@@ -101,7 +101,7 @@ absl::Status CheckNumbers(const FftShape& shape) {
 }
 
 absl::Status CheckWorkArea(const StreamRef& stream, std::size_t bytes, const FftShape& shape) {
-  if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
+  if (stream.capture_status() == CU_STREAM_CAPTURE_STATUS_NONE) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "use the work area of a cuFFT plan, ", FftLayoutText(shape),
       ": the stream captures, and the graph would keep its address: give the scope a work area of ",
@@ -154,8 +154,8 @@ PutBack FftArea::End(absl::Status* why, std::size_t bytes, const FftShape& shape
   // needs memory, for a destructor.
   bool is_recorded = false;
   if (why == nullptr) {
-    is_recorded =
-        user.capture_state() == CaptureState::kNone && used_.TryRecord(user).code == CUDA_SUCCESS;
+    is_recorded = user.capture_status() == CU_STREAM_CAPTURE_STATUS_NONE &&
+                  used_.TryRecord(user).code == CUDA_SUCCESS;
   } else {
     *why = CheckWorkArea(user, bytes, shape);
     if (why->ok()) *why = used_.Record(user);

@@ -141,15 +141,16 @@ absl::StatusOr<Device> StreamRef::device() const {
   return CurrentDevice();
 }
 
-CaptureState StreamRef::capture_state() const noexcept {
+std::optional<CUstreamCaptureStatus> StreamRef::capture_status() const noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* driver = internal::TryDriver(&code);
-  if (driver == nullptr) return CaptureState::kUnknown;
+  if (driver == nullptr) return std::nullopt;
   const StreamCall in(*driver, *this);
-  if (in.result() != CUDA_SUCCESS) return CaptureState::kUnknown;
-  if (in.refusal() == CUDA_SUCCESS) return CaptureState::kNone;
-  return in.refusal() == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CaptureState::kInvalidated
-                                                               : CaptureState::kActive;
+  if (in.result() != CUDA_SUCCESS) return std::nullopt;
+  if (in.refusal() == CUDA_SUCCESS) return CU_STREAM_CAPTURE_STATUS_NONE;
+  return in.refusal() == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+             ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+             : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 absl::Status StreamRef::Synchronize() const {

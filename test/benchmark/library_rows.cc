@@ -35,7 +35,7 @@ using cuguest::Stream;
 using cuguest::StreamRef;
 using cuguest::runtime::CublasHandles;
 using cuguest::runtime::CublasScope;
-using cuguest::runtime::CufftLayout;
+using Layout = cuguest::runtime::CufftPlans::Layout;
 using cuguest::runtime::CufftPlans;
 using cuguest::runtime::CufftScope;
 
@@ -105,7 +105,7 @@ class Product {
 struct Objects {
   Objects() {
     REQUIRE(handles.Prepare(user, kMostThreads).ok());
-    REQUIRE(plans.Prepare(user, CufftLayout::Line(kSamples), kMostThreads).ok());
+    REQUIRE(plans.Prepare(user, Layout::Line(kSamples), kMostThreads).ok());
     for (int i = 0; i < kMostThreads; ++i) own.push_back(std::make_unique<Own>(user));
     const ContextGuard guard(primary);
     REQUIRE(cublasCreate(&primarys_handle) == CUBLAS_STATUS_SUCCESS);
@@ -190,9 +190,8 @@ Group MadeHandles(Objects& objects) {
     benchmark::DoNotOptimize(blas.handle());
   });
   group.Add("`CufftScope`", [&objects](std::size_t thread) {
-    const CufftScope fft(objects.plans, CufftLayout::Line(kSamples),
-                         objects.own[thread]->stream.ref());
-    benchmark::DoNotOptimize(fft.plan());
+    const CufftScope fft(objects.plans, Layout::Line(kSamples), objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(fft.handle());
   });
   return group;
 }
@@ -204,9 +203,8 @@ Group Plans(Objects& objects) {
     Pushed([&own] { cufftSetStream(own.plan, own.stream.get()); });
   });
   group.Add("`CufftScope`", [&objects](std::size_t thread) {
-    const CufftScope fft(objects.plans, CufftLayout::Line(kSamples),
-                         objects.own[thread]->stream.ref());
-    benchmark::DoNotOptimize(fft.plan());
+    const CufftScope fft(objects.plans, Layout::Line(kSamples), objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(fft.handle());
   });
   return group;
 }

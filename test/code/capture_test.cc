@@ -15,8 +15,7 @@
 BOOST_AUTO_TEST_SUITE(capture)
 
 using namespace module_test;
-using cuguest::CaptureState;
-using cuguest::CaptureStateOf;
+using cuguest::CaptureStatusOf;
 using cuguest_test::HasDriver;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -83,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_capture_of_this_thread_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {
     const Capture capture(mode);
     UseCode(capture.context());
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
   }
 }
 
@@ -91,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_capture_of_another_thread_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {
     const Capture capture(mode);
     OnAnotherThread([&] { UseCode(capture.context()); });
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
   }
 }
 
@@ -100,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_capture_in_another_context_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {
     const Capture capture(mode);
     UseCode(Ref(other.get()));
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
   }
 }
 
@@ -113,7 +112,7 @@ BOOST_AUTO_TEST_CASE(what_was_found_before_is_launched_in_a_capture) {
     const CUfunction function = module.GetKernel("bounded")->FunctionIn(capture.context()).value();
     BOOST_TEST(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, capture.stream(), nullptr,
                                    nullptr) == CUDA_SUCCESS);
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
   }
 }
 

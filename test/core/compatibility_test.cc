@@ -24,8 +24,8 @@ namespace {
 using absl::StatusCode;
 using cudasim::Sim;
 using cuguest::CheckCompatibility;
-using cuguest::CompatibilityReport;
 using cuguest::Driver;
+using cuguest::Explain;
 using cuguest::QueryVersions;
 using cuguest::Versions;
 using cuguest::internal::IsNewer;
@@ -213,16 +213,15 @@ std::string FindRelease(const char* words) {
   return cuguest::internal::FindRelease(stream);
 }
 
-bool Says(const CompatibilityReport& report, const char* words) {
-  return absl::StrContains(report.sentence, words);
+bool Says(const Versions& versions, const char* words) {
+  return absl::StrContains(Explain(versions), words);
 }
 
-// Whether QueryVersions() here ends in `code`, and its report with it.
+// Whether QueryVersions() here ends in `code`, and CheckCompatibility() with it.
 bool Ends(CUresult code) {
   const Versions versions = QueryVersions();
-  const CompatibilityReport report = CheckCompatibility(versions);
   return cuguest::CodeOf(versions.problem) == code && versions.devices == 0 &&
-         cuguest::CodeOf(report.status) == code;
+         cuguest::CodeOf(CheckCompatibility(versions)) == code;
 }
 
 CHILD(finds_no_device) {
@@ -237,7 +236,7 @@ CHILD(fails_to_initialise) {
     Sim::FailCall("cuInit", 1, code);
     CHECK(Ends(code));
   }
-  CHECK(CheckCompatibility(QueryVersions()).status.ok());
+  CHECK(CheckCompatibility(QueryVersions()).ok());
   return 0;
 }
 
@@ -245,12 +244,11 @@ CHILD(meets_an_older_driver) {
   Sim::SetDriverVersion(12020);
   const Versions without = QueryVersions(13000);
   CHECK(without.driver == 12020);
-  CHECK(CheckCompatibility(without).status.ok());
-  CHECK(Says(CheckCompatibility(without), ", with what the older driver has: "));
-  const CompatibilityReport with = CheckCompatibility(QueryVersions(13000, 13000));
-  CHECK(cuguest::CodeOf(with.status) == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-  CHECK(
-      Says(CheckCompatibility(QueryVersions(12040, 12040)), ", by minor-version compatibility: "));
+  CHECK(CheckCompatibility(without).ok());
+  CHECK(Says(without, ", with what the older driver has: "));
+  CHECK(cuguest::CodeOf(CheckCompatibility(QueryVersions(13000, 13000))) ==
+        CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(Says(QueryVersions(12040, 12040), ", by minor-version compatibility: "));
   return 0;
 }
 
@@ -261,7 +259,7 @@ CHILD(asks_first) {
   int active = 1;
   CHECK((*Driver::Get())->DevicePrimaryCtxGetState(0, &flags, &active) == CUDA_SUCCESS);
   CHECK(active == 0);
-  CHECK(CheckCompatibility(versions).status.ok());
+  CHECK(CheckCompatibility(versions).ok());
   return 0;
 }
 
@@ -270,17 +268,18 @@ CHILD(asks_first) {
 BOOST_AUTO_TEST_CASE(the_table_of_what_fits_what) {
   for (const Case& each : Cases()) {
     BOOST_TEST_CONTEXT(each.what) {
-      const CompatibilityReport report = CheckCompatibility(each.versions);
-      BOOST_TEST((report.status.code() == each.code), report.status);
-      BOOST_TEST((cuguest::CodeOf(report.status) == each.driver_code), report.status);
+      const absl::Status status = CheckCompatibility(each.versions);
+      const std::string sentence = Explain(each.versions);
+      BOOST_TEST((status.code() == each.code), status);
+      BOOST_TEST((cuguest::CodeOf(status) == each.driver_code), status);
       const bool can = each.code == StatusCode::kOk;
-      BOOST_TEST(absl::StartsWith(report.sentence,
-                                  can ? "CUDA can work here" : "CUDA cannot work here: "));
-      BOOST_TEST((can || report.sentence == report.status.message()));
-      BOOST_TEST((cuguest::ProblemOf(report.status) == cuguest::ProblemOf(each.versions.problem)));
+      BOOST_TEST(
+          absl::StartsWith(sentence, can ? "CUDA can work here" : "CUDA cannot work here: "));
+      BOOST_TEST((can || sentence == status.message()));
+      BOOST_TEST((cuguest::ProblemOf(status) == cuguest::ProblemOf(each.versions.problem)));
       for (const std::string& words : each.says) {
-        BOOST_TEST(absl::StrContains(report.sentence, words),
-                   "\"" << report.sentence << "\" does not say \"" << words << '"');
+        BOOST_TEST(absl::StrContains(sentence, words),
+                   "\"" << sentence << "\" does not say \"" << words << '"');
       }
     }
   }
@@ -340,9 +339,9 @@ BOOST_AUTO_TEST_CASE(the_query_finds_what_is_here) {
   BOOST_TEST(versions.devices == cuguest::CountDevices().value());
   BOOST_TEST(absl::StrContains(versions.library, "libcuda.so"));
   BOOST_TEST(versions.library.front() == '/');
-  const CompatibilityReport report = CheckCompatibility(versions);
-  BOOST_TEST(report.status.ok(), report.status);
-  BOOST_TEST_MESSAGE(report.sentence);
+  const absl::Status status = CheckCompatibility(versions);
+  BOOST_TEST(status.ok(), status);
+  BOOST_TEST_MESSAGE(Explain(versions));
 }
 
 // Where the module can be seen, the driver's library has a release too; the two are the
@@ -377,7 +376,7 @@ BOOST_AUTO_TEST_CASE(the_query_makes_one_driver_call, *cuguest_test::OnlySim()) 
 BOOST_AUTO_TEST_CASE(a_failed_count_is_the_problem, *cuguest_test::OnlySim()) {
   Sim::FailCall("cuDeviceGetCount", 1, CUDA_ERROR_UNKNOWN);
   BOOST_TEST(Ends(CUDA_ERROR_UNKNOWN));
-  BOOST_TEST(CheckCompatibility(QueryVersions()).status.ok());
+  BOOST_TEST(CheckCompatibility(QueryVersions()).ok());
 }
 
 BOOST_AUTO_TEST_CASE(the_first_question_creates_no_context) { REQUIRE_CHILD_PASSES("asks_first"); }

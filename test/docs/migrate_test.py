@@ -22,7 +22,16 @@ SOURCE = """\
 #include "cuguest/testing/sim_library.h"  // #include "cudasim/sim_library.h"
 #include "cuguest/testing/stack_probe.h"  // #include "cuguest/testing/stack_probe.h"
 const cuguest::testing::SimLive live = cuguest::testing::Sim::Live();  // const cudasim::SimLive live = cudasim::Sim::Live();
-cuguest::Judgement said = cuguest::JudgeVersions();  // cuguest::CompatibilityReport said = cuguest::CheckCompatibility();
+cuguest::Judgement said;  // says: Explain
+Print(cuguest::JudgeVersions(versions));  // Print(cuguest::CheckCompatibility(versions));
+const SuggestedShape best = SuggestShape(kernel, context).value();  // says: grid.x
+if (CaptureStateOf(s) != cuguest::CaptureState::kNone) return;  // if (CaptureStatusOf(s) != CU_STREAM_CAPTURE_STATUS_NONE) return;
+if (stream.capture_state() == CaptureState::kUnknown) return;  // if (stream.capture_status() == std::nullopt) return;
+const cuguest::ArrayDescription shape = array.description();  // const cuguest::Array::Description shape = array.description();
+using cuguest::runtime::CufftLayout;  // using CufftLayout = cuguest::runtime::CufftPlans::Layout;
+const cuguest::runtime::CufftLayout line = Line(8);  // const cuguest::runtime::CufftPlans::Layout line = Line(8);
+runtime::ArrayFormat format = *ToDriver(channels);  // says: NumChannels
+runtime::CufftScope fft(plans, line, stream);  // says: handle()
 setenv("CUGUEST_SIM_RUNTIME_VERSION", "12000", 1);  // setenv("CUDASIM_RUNTIME_VERSION", "12000", 1);
 static_assert(ContextGuard::kMaxExactDepth > 8);  // static_assert(ExactGuard::kMaxDepth > 8);
 ContextGuard guard(context, GuardMode::kExact);  // says: ExactGuard

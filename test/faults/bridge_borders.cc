@@ -42,7 +42,7 @@ int Says(bool claim) { return claim ? 0 : kRefuses; }
 
 std::vector<Row> Conversions() {
   using Descriptor = cudaChannelFormatDesc;
-  using Format = runtime::ArrayFormat;
+  using Array = CUDA_ARRAY_DESCRIPTOR;
   constexpr auto kFloat = cudaChannelFormatKindFloat;
   return {
       MakeRow("ErrorName ErrorText IsSticky ToStatus RuntimeCodeOf", std::function([](int number) {
@@ -64,14 +64,15 @@ std::vector<Row> Conversions() {
                      Is("has -1 bits", Descriptor{-1, 0, 0, 0, kFloat}, {kInvalid}),
                      Is("has INT_MAX bits", Descriptor{INT_MAX, 0, 0, 0, kFloat}, {kInvalid}),
                      Is("has one between", Descriptor{32, 0, 32, 0, kFloat}, {kInvalid})})),
-      MakeRow("ToRuntime: an array format",
-              std::function([](Format format) { return runtime::ToRuntime(format).status(); }),
-              AsksNobody(),
-              Among(Format{CU_AD_FORMAT_FLOAT, 1},
-                    {Is("has no channels", Format{CU_AD_FORMAT_FLOAT, 0}, {kInvalid}),
-                     Is("has 3", Format{CU_AD_FORMAT_FLOAT, 3}, {kInvalid}),
-                     Is("has UINT_MAX", Format{CU_AD_FORMAT_FLOAT, UINT_MAX}, {kInvalid}),
-                     Is("is none", Format{static_cast<CUarray_format>(4711), 1}, {kInvalid})})),
+      MakeRow(
+          "ToRuntime: an array's descriptor",
+          std::function([](Array array) { return runtime::ToRuntime(array).status(); }),
+          AsksNobody(),
+          Among(Array{0, 0, CU_AD_FORMAT_FLOAT, 1},
+                {Is("has no channels", Array{0, 0, CU_AD_FORMAT_FLOAT, 0}, {kInvalid}),
+                 Is("has 3", Array{0, 0, CU_AD_FORMAT_FLOAT, 3}, {kInvalid}),
+                 Is("has UINT_MAX", Array{0, 0, CU_AD_FORMAT_FLOAT, UINT_MAX}, {kInvalid}),
+                 Is("is none", Array{0, 0, static_cast<CUarray_format>(4711), 1}, {kInvalid})})),
       MakeRow("TextureToDriver TextureToRuntime SurfaceToDriver SurfaceToRuntime",
               std::function([](unsigned long long handle) {
                 return Says(runtime::TextureToDriver(runtime::TextureToRuntime(handle)) == handle &&

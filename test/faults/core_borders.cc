@@ -216,8 +216,8 @@ std::vector<Row> Devices() {
               in_any_place, ADevice()),
       MakeRow("SmCountOf: a context", std::function([](ContextRef ref) { return SmCountOf(ref); }),
               AsksDriver(), Ref()),
-      MakeRow("CaptureStateOf", std::function([](CUstream stream) {
-                return CaptureStateOf(stream) == CaptureState::kUnknown ? kRefuses : 0;
+      MakeRow("CaptureStatusOf", std::function([](CUstream stream) {
+                return CaptureStatusOf(stream) == std::nullopt ? kRefuses : 0;
               }),
               asks_capture, StreamHandle({0})),
       MakeRow("HousekeepingIsSafe", std::function([](CUstream stream) {

@@ -34,8 +34,7 @@ using namespace cuguest_runtime_test;
 using absl::StatusCode;
 using cuguest::AcquiredGuard;
 using cuguest::CaptureModeGuard;
-using cuguest::CaptureState;
-using cuguest::CaptureStateOf;
+using cuguest::CaptureStatusOf;
 using cuguest::ContextGuard;
 using cuguest::ContextScope;
 using cuguest::Driver;
@@ -156,10 +155,10 @@ std::vector<Call> Guards() {
          CaptureModeGuard relaxed;
          return relaxed.ok() ? FirstOf({relaxed.Leave()}) : ToStatus(relaxed);
        }},
-      {"CaptureStateOf", kOk,
+      {"CaptureStatusOf", kOk,
        [](const Things& t) {
-         return Holds(CaptureStateOf(t.stream.get()) == CaptureState::kNone &&
-                      CaptureStateOf(t.capturing.get()) == CaptureState::kActive);
+         return Holds(CaptureStatusOf(t.stream.get()) == CU_STREAM_CAPTURE_STATUS_NONE &&
+                      CaptureStatusOf(t.capturing.get()) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
        }},
       {"HousekeepingIsSafe", kOk,
        [](const Things& t) { return Holds(HousekeepingIsSafe(t.stream.get())); }},

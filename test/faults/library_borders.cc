@@ -27,7 +27,7 @@ namespace runtime = cuguest::runtime;
 using cuguest::DeviceView;
 using runtime::CublasHandles;
 using runtime::CublasScope;
-using runtime::CufftLayout;
+using Layout = runtime::CufftPlans::Layout;
 using runtime::CufftPlans;
 using runtime::CufftScope;
 using Bytes = DeviceView<std::byte>;
@@ -57,7 +57,7 @@ struct Cusparse : Kit<runtime::CusparseHandles, runtime::CusparseScope, runtime:
 struct Cufft : Kit<CufftPlans, CufftScope, runtime::CufftLibrary> {
   static constexpr char kName[] = "cuFFT";
   static std::unique_ptr<CufftScope> Borrow(CufftPlans* plans, const StreamRef& stream) {
-    return std::make_unique<CufftScope>(*plans, CufftLayout::Line(kSamples), stream);
+    return std::make_unique<CufftScope>(*plans, Layout::Line(kSamples), stream);
   }
 };
 
@@ -153,7 +153,9 @@ std::vector<Row> OfEach() {
       MakeRow("CublasHandles CusolverDnHandles CusparseHandles CufftPlans LibraryHandles: " + of,
               std::function([] { return Handles().library().Create != nullptr ? 0 : kRefuses; }),
               AsksNobody()),
-      MakeRow("LibraryTable LibraryTable::Linked: " + of,
+      MakeRow("CublasLibrary CusolverLibrary CusparseLibrary CufftLibrary "
+              "LibraryTable LibraryTable::Linked: " +
+                  of,
               std::function([] { return Library::Linked().Destroy != nullptr ? 0 : kRefuses; }),
               AsksNobody()),
       MakeRow("LibraryTable::Open: " + of,
@@ -213,8 +215,7 @@ Parameter<size_t> AFew() {
 template <typename K>
 Row Preparing() {
   using Handles = typename K::Handles;
-  return MakeRow("CublasHandles::Prepare CusolverDnHandles::Prepare CusparseHandles::Prepare: " +
-                     std::string(K::kName),
+  return MakeRow("LibraryHandles::Prepare: " + std::string(K::kName),
                  std::function([](Handles* handles, ContextRef context, size_t count) {
                    return handles->Prepare(context, count);
                  }),
@@ -279,7 +280,7 @@ Parameter<int> Type() {
   return Among<int>(CUFFT_C2C, {Is("is none", 0, {kInvalid}), Is("is -1", -1, {kInvalid}),
                                 Is("is INT_MAX", INT_MAX, {kInvalid})});
 }
-absl::Status Described(const CufftLayout& layout) {
+absl::Status Described(const Layout& layout) {
   const absl::Status checked = layout.Check();
   const bool is_same = layout.InputBytes().ok() == checked.ok() &&
                        layout.OutputBytes().ok() == checked.ok() && !layout.ToString().empty();
@@ -288,24 +289,23 @@ absl::Status Described(const CufftLayout& layout) {
 
 std::vector<Row> Layouts() {
   return {
-      MakeRow(
-          "CufftLayout::Line CufftLayout::Check CufftLayout::InputBytes CufftLayout::OutputBytes",
-          std::function([](long long n, int type, long long batch) {
-            return Described(CufftLayout::Line(n, static_cast<cufftType>(type), batch));
-          }),
-          AsksNobody(), Size({kInvalid}), Type(), Size({kInvalid})),
-      MakeRow("CufftLayout::Plane", std::function([](long long rows, long long columns) {
-                return Described(CufftLayout::Plane(rows, columns));
+      MakeRow("Layout::Line Layout::Check Layout::InputBytes Layout::OutputBytes",
+              std::function([](long long n, int type, long long batch) {
+                return Described(Layout::Line(n, static_cast<cufftType>(type), batch));
+              }),
+              AsksNobody(), Size({kInvalid}), Type(), Size({kInvalid})),
+      MakeRow("Layout::Plane", std::function([](long long rows, long long columns) {
+                return Described(Layout::Plane(rows, columns));
               }),
               AsksNobody(), Size({kInvalid}), Size({kInvalid})),
-      MakeRow("CufftLayout::Volume",
+      MakeRow("Layout::Volume",
               std::function([](long long planes, long long rows, long long columns) {
-                return Described(CufftLayout::Volume(planes, rows, columns));
+                return Described(Layout::Volume(planes, rows, columns));
               }),
               AsksNobody(), Size({kInvalid}), Size({kInvalid}), Size({kInvalid})),
-      MakeRow("CufftLayout::Many", std::function([](long long stride, long long distance) {
-                const CufftLayout::Side side = {{kSamples, 0, 0}, stride, distance};
-                return Described(CufftLayout::Many(CufftLayout::Line(kSamples), side, side));
+      MakeRow("Layout::Many", std::function([](long long stride, long long distance) {
+                const Layout::Side side = {{kSamples, 0, 0}, stride, distance};
+                return Described(Layout::Many(Layout::Line(kSamples), side, side));
               }),
               AsksNobody(),
               Among(1LL, {Is("is none", 0LL, {0}), Is("is -1", -1LL, {kInvalid}),
@@ -315,16 +315,15 @@ std::vector<Row> Layouts() {
   };
 }
 
-Parameter<CufftLayout> Layout() {
-  CufftLayout no_rank = CufftLayout::Line(kSamples);
+Parameter<Layout> ALayout() {
+  Layout no_rank = Layout::Line(kSamples);
   no_rank.rank = 0;
-  CufftLayout many_ranks = no_rank;
-  many_ranks.rank = CufftLayout::kMaxRank + 1;
-  return Among(
-      CufftLayout::Line(kSamples),
-      {Is("says nothing", CufftLayout(), {kInvalid}), Is("has no rank", no_rank, {kInvalid}),
-       Is("has a rank too many", many_ranks, {kInvalid}),
-       Is("has no samples", CufftLayout::Line(0), {kInvalid})});
+  Layout many_ranks = no_rank;
+  many_ranks.rank = Layout::kMaxRank + 1;
+  return Among(Layout::Line(kSamples),
+               {Is("says nothing", Layout(), {kInvalid}), Is("has no rank", no_rank, {kInvalid}),
+                Is("has a rank too many", many_ranks, {kInvalid}),
+                Is("has no samples", Layout::Line(0), {kInvalid})});
 }
 
 Row CublasWithWorkspace() {
@@ -339,22 +338,22 @@ Row CublasWithWorkspace() {
 std::vector<Row> Plans() {
   return {
       MakeRow("CufftPlans::Prepare",
-              std::function([](CufftPlans* plans, ContextRef context, CufftLayout layout,
-                               size_t count) { return plans->Prepare(context, layout, count); }),
-              AsksDriver(), Pool<CufftPlans>(), Other(kPrecondition, kPrecondition), Layout(),
+              std::function([](CufftPlans* plans, ContextRef context, Layout layout, size_t count) {
+                return plans->Prepare(context, layout, count);
+              }),
+              AsksDriver(), Pool<CufftPlans>(), Other(kPrecondition, kPrecondition), ALayout(),
               AFew()),
       MakeRow("CufftPlans::WorkBytes",
-              std::function([](CufftPlans* plans, ContextRef context, CufftLayout layout) {
+              std::function([](CufftPlans* plans, ContextRef context, Layout layout) {
                 return plans->WorkBytes(context, layout).status();
               }),
-              AsksDriver(), Pool<CufftPlans>(), Other(kPrecondition, kPrecondition), Layout()),
+              AsksDriver(), Pool<CufftPlans>(), Other(kPrecondition, kPrecondition), ALayout()),
       MakeRow("CufftScope: with a work area",
-              std::function(
-                  [](CufftPlans* plans, CufftLayout layout, Bytes area, const Things* things) {
-                    CufftScope scope(*plans, layout, OthersStream(*things), area);
-                    return Leave(&scope);
-                  }),
-              AsksDriver(), Pool<CufftPlans>(), Layout(), WorkArea(), TheThings()),
+              std::function([](CufftPlans* plans, Layout layout, Bytes area, const Things* things) {
+                CufftScope scope(*plans, layout, OthersStream(*things), area);
+                return Leave(&scope);
+              }),
+              AsksDriver(), Pool<CufftPlans>(), ALayout(), WorkArea(), TheThings()),
   };
 }
 

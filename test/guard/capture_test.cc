@@ -31,8 +31,7 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::CaptureModeGuard;
-using cuguest::CaptureState;
-using cuguest::CaptureStateOf;
+using cuguest::CaptureStatusOf;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::ContextScope;
@@ -259,19 +258,19 @@ BOOST_AUTO_TEST_SUITE(state)
 BOOST_AUTO_TEST_CASE(a_stream_tells_and_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {
     Capture capture(CU_STREAM_NON_BLOCKING, mode);
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
     BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
     OnAnotherThread([&] {
-      BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+      BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
       BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
     });
     // Not to be seen from the others.
     for (const CUstream other : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-      BOOST_TEST((CaptureStateOf(other) == CaptureState::kNone));
+      BOOST_TEST((CaptureStatusOf(other) == CU_STREAM_CAPTURE_STATUS_NONE));
       BOOST_TEST(HousekeepingIsSafe(other));
     }
     BOOST_TEST(capture.End());
-    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kNone));
+    BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_NONE));
     BOOST_TEST(HousekeepingIsSafe(capture.stream()));
   }
 }
@@ -281,15 +280,15 @@ BOOST_AUTO_TEST_CASE(stream_0_tells_of_blocking_streams_of_the_current_context) 
   Capture capture(CU_STREAM_DEFAULT, kRelaxed);
   CUstream second = nullptr;
   BOOST_TEST(RAW(cuStreamCreate)(&second, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kActive));
-  BOOST_TEST((CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kActive));
-  BOOST_TEST((CaptureStateOf(second) == CaptureState::kNone));
+  BOOST_TEST((CaptureStatusOf(nullptr) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
+  BOOST_TEST((CaptureStatusOf(CU_STREAM_LEGACY) == CU_STREAM_CAPTURE_STATUS_ACTIVE));
+  BOOST_TEST((CaptureStatusOf(second) == CU_STREAM_CAPTURE_STATUS_NONE));
   for (const CUstream stream : {CUstream{nullptr}, second, CU_STREAM_PER_THREAD}) {
     BOOST_TEST(!HousekeepingIsSafe(stream));
   }
   {
     const ContextGuard guard(other.get());
-    BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kNone));
+    BOOST_TEST((CaptureStatusOf(nullptr) == CU_STREAM_CAPTURE_STATUS_NONE));
   }
   BOOST_TEST(capture.End());
   BOOST_TEST(HousekeepingIsSafe(second));
@@ -299,7 +298,7 @@ BOOST_AUTO_TEST_CASE(stream_0_tells_of_blocking_streams_of_the_current_context) 
 BOOST_AUTO_TEST_CASE(a_lost_capture_is_told_until_it_is_ended) {
   Capture capture(CU_STREAM_NON_BLOCKING, kRelaxed);
   capture.Lose();
-  BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kInvalidated));
+  BOOST_TEST((CaptureStatusOf(capture.stream()) == CU_STREAM_CAPTURE_STATUS_INVALIDATED));
   BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
   // The context of such a stream is not told either.
   BOOST_TEST(cuguest::AcquireFromStream(capture.stream()).error().code ==
@@ -309,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_lost_capture_is_told_until_it_is_ended) {
 }
 
 BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
-  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kNone));
+  BOOST_TEST((CaptureStatusOf(nullptr) == CU_STREAM_CAPTURE_STATUS_NONE));
   BOOST_TEST(HousekeepingIsSafe(nullptr));
   BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
 }
@@ -337,7 +336,7 @@ BOOST_AUTO_TEST_CASE(what_the_driver_does_not_say_is_not_safe, *OnlySim()) {
     Sim::ClearFaults();
   }
   Sim::FailCall("cuStreamIsCapturing", 1, CUDA_ERROR_OPERATING_SYSTEM);
-  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kUnknown));
+  BOOST_TEST((CaptureStatusOf(nullptr) == std::nullopt));
   SetStack({});
 }
 

@@ -27,7 +27,7 @@ PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h",
     "status.h", "typed_kernel.h",
 }
-PURE = {"CheckCompatibility", "Device::ToString", "Name", "Pin"}
+PURE = {"CheckCompatibility", "Explain", "Device::ToString", "Name", "Pin"}
 
 
 def plain(text):
@@ -74,8 +74,8 @@ def public_part(body, kind):
         before = "".join(sections)
         if part in ("public", "private", "protected") and before.count("{") == before.count("}"):
             sections += [part, ""]
-        else:
-            sections[-1] += part
+        else:  # a nested class's
+            sections[-1] += part + ":" * (part in ("public", "private", "protected"))
     shown = sections[0] if kind == "struct" else ""
     for access, section in zip(sections[1::2], sections[2::2]):
         shown += section if access == "public" else ""
@@ -112,6 +112,8 @@ def untemplated(head):
 def functions(text, scope=""):
     """Of each class that is no struct its name, too: that of its constructors."""
     for head, body in declarations(text):
+        if not scope and (match := re.match(r"using (\w+) = \w+<", head)):
+            yield match.group(1)  # an instance of a class template, by its name
         head = untemplated(head)
         if match := re.match(r"(inline\s+)?namespace\b\s*(\w*)", head):
             if body is not None and match.group(2) not in ("internal", "impl"):
@@ -186,7 +188,8 @@ NOTHING_TO_GIVE = re.compile(
     r"IncidentListener|ProblemOf|QueryVersions|CheckSharing")
 bordered = set()
 for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "library_borders.cc", "memory_borders.cc"):
-    for names in re.findall(r'MakeRow\(\s*"([^"]*)"', (root / "test" / "faults" / path).read_text()):
+    for literals in re.findall(r'MakeRow\(\s*((?:"[^"]*"\s*)+)', (root / "test" / "faults" / path).read_text()):
+        names = "".join(re.findall(r'"([^"]*)"', literals))
         bordered.update(re.split(r":(?!:)(?<!::)", names)[0].split())
 with_borders = dict(lower)
 with_borders.update((name, str(path)) for name, path in declared.items())

@@ -4,8 +4,9 @@
 
 Finds each inline function and static data member of the headers that is declared without
 CUGUEST_HIDE, or CUGUEST_HIDE_TEMPLATE where that is needed (export.h, Note [What two embedders
-share]); with --fix, inserts it, and the headers are then to be formatted with clang-format. Reads the headers with libclang: "skipped" where Python
-has no bindings for it. hidden_test.py asks the compilers the same.
+share]), outside namespace runtime, which is hidden as a whole; with --fix, inserts it, and the
+headers are then to be formatted with clang-format. Reads the headers with libclang: "skipped" where
+Python has no bindings for it. hidden_test.py asks the compilers the same.
 """
 
 import pathlib
@@ -63,6 +64,8 @@ def walk(cursor, friend=None):
     """The declarations that are emitted, each as (first declaration, where it begins)."""
     for child in cursor.get_children():
         if cursor.kind == Kind.TRANSLATION_UNIT and not is_ours(child):
+            continue
+        if child.kind == Kind.NAMESPACE and child.spelling == "runtime":
             continue
         if child.kind in SCOPES:
             yield from walk(child, child if child.kind == Kind.FRIEND_DECL else None)

@@ -32,6 +32,9 @@ PROLOGUE = """
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/runtime/cusparse.h"
 using namespace cuguest;
 struct Given {
   const Kernel& kernel;
@@ -48,6 +51,10 @@ struct Given {
   Graph& graph;
   LaunchShape& changed;
   std::array<void*, 1>& pointers;
+  runtime::CublasHandles& blas;
+  runtime::CusparseHandles& sparse;
+  runtime::CufftPlans& plans;
+  const DeviceView<std::byte>& bytes;
   absl::Span<void* const> span;
 };
 std::vector<int> Made();
@@ -68,14 +75,12 @@ struct Name {  // another, of letters
   const char* data() const { return letters; }
   std::size_t size() const { return 4; }
 };
-struct Part {  // which refers to elements, and says so
+struct Part {  // which refers to elements
   using value_type = int;
   const int* first;
   const int* data() const { return first; }
   std::size_t size() const { return 4; }
 };
-template <>
-struct cuguest::RefersToElements<Part> : std::true_type {};
 using Four = int[4];
 struct Tail { int values[0]; };  // of no bytes, which gcc and clang have
 struct End { int values[0]; };
@@ -84,6 +89,10 @@ std::vector<CUlaunchAttribute> Attributes();
 """
 DELETED = "deleted"
 REFUSED = [
+    ("const runtime::CusparseScope scope(g.sparse, g.stream, g.bytes);", "takes its workspace with each call"),
+    ("using Plans = runtime::LibraryHandles<runtime::impl::Cufft>; static_cast<void>(static_cast<Plans&>(g.plans).Prepare(g.context));",
+     "a plan is prepared for its layout"),
+    ("using Plan = runtime::LibraryScope<runtime::impl::Cufft>; const Plan scope(g.plans, g.stream);", "a plan is borrowed for its layout"),
     ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, g.pointer));", "a pointer may as well be the host's"),
     ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, DevicePtr<int>(g.view), 1, g.pointer));", "a pointer may as well be the host's"),
     ("static_cast<void>(Launch(g.kernel, g.shape, g.stream, g.values));", "its type must be trivially copyable"),
@@ -148,7 +157,7 @@ ACCEPTED = [
     "static_cast<void>(UploadAsync(g.view, absl::MakeConstSpan(g.values), g.stream));",
     "static_cast<void>(UploadAsync(g.letters, std::string_view(), g.stream));",
     "static_cast<void>(UploadAsync(g.letters, absl::string_view(), g.stream));",
-    "static_cast<void>(UploadAsync(g.view, Part(), g.stream));",
+    "static_cast<void>(UploadAsync(g.view, HostSpan<const int>(Part().data(), Part().size()), g.stream));",
     "static_cast<void>(DownloadAsync(g.view, g.values, g.stream));",
     "static_cast<void>(Upload(g.view, MadeTable()));",
     "static_cast<void>(Upload(g.view, Constants()));",
@@ -161,6 +170,7 @@ ACCEPTED = [
     "static_cast<void>(Launch(g.kernel, g.shape, g.stream, HostSpan<void* const>(g.pointers)));",
     "static_cast<void>(Launch(g.kernel, g.shape, g.stream, std::array<float, 3>(), std::array<DevicePtr<int>, 2>(), DevicePtr<int*>()));",
     "static_cast<void>(Fill(g.view, 1));",
+    "const runtime::CublasScope scope(g.blas, g.stream, g.bytes); const runtime::CusparseScope other(g.sparse, g.stream);",
     "static_cast<void>(HostSpan<const int>(HostSpan<int>(g.values)));",
     "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired); }",
     "static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) -> absl::StatusOr<int> { return 1; }));",
@@ -174,7 +184,8 @@ def said_of(statements, *flags):
         text += f'\n#line {index + 1} "statements"\nvoid Call{index}(const Given& g) {{ {statement} static_cast<void>(g); }}'
     every = ["-ferror-limit=0"] if "clang" in compiler else []
     return subprocess.run(
-        [compiler, "-x", "c++", "-std=c++17", "-fsyntax-only", *every, *flags, f"-I{root / 'include'}", *system_includes(build),
+        [compiler, "-x", "c++", "-std=c++17", "-fvisibility=hidden", "-fsyntax-only", *every,
+         *flags, f"-I{root / 'include'}", *system_includes(build),
          "-"], input=text + "\n", capture_output=True, text=True).stderr
 
 

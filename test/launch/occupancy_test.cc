@@ -12,7 +12,6 @@ using namespace cuguest_launches;
 using cuguest::AvailableDynamicShared;
 using cuguest::MaxActiveBlocks;
 using cuguest::MaxActiveClusters;
-using cuguest::SuggestedShape;
 using cuguest::SuggestShape;
 
 struct Loaded {
@@ -55,14 +54,14 @@ BOOST_AUTO_TEST_CASE(bad_blocks) {
 BOOST_AUTO_TEST_CASE(a_shape_that_fills_the_device) {
   const Loaded loaded;
   const Undisturbed undisturbed;
-  const SuggestedShape best = SuggestShape(loaded.count_up, loaded.ref).value();
-  BOOST_TEST(best.block >= 32u);
-  BOOST_TEST(best.block <= 1024u);
-  BOOST_TEST(best.min_grid >= 1u);
-  BOOST_TEST(MaxActiveBlocks(loaded.count_up, loaded.ref, best.block).value() >= 1);
-  BOOST_TEST(SuggestShape(loaded.count_up, loaded.ref, 0, 64).value().block == 64u);
-  BOOST_TEST(SuggestShape(loaded.small_blocks, loaded.ref).value().block <= 128u);
-  BOOST_TEST(SuggestShape(loaded.small_blocks, loaded.ref, 0, 4096).value().block <= 128u);
+  const LaunchShape best = SuggestShape(loaded.count_up, loaded.ref).value();
+  BOOST_TEST(best.block.x >= 32u);
+  BOOST_TEST(best.block.x <= 1024u);
+  BOOST_TEST(best.grid.x >= 1u);
+  BOOST_TEST(MaxActiveBlocks(loaded.count_up, loaded.ref, best.block.x).value() >= 1);
+  BOOST_TEST(SuggestShape(loaded.count_up, loaded.ref, 0, 64).value().block.x == 64u);
+  BOOST_TEST(SuggestShape(loaded.small_blocks, loaded.ref).value().block.x <= 128u);
+  BOOST_TEST(SuggestShape(loaded.small_blocks, loaded.ref, 0, 4096).value().block.x <= 128u);
   REFUSES(SuggestShape(loaded.count_up, loaded.ref, 1 << 30).status(), kResourceExhausted,
           "not one block", "1073741824 bytes");
 }

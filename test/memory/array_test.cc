@@ -16,9 +16,7 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::Array;
-using cuguest::ArrayDescription;
 using cuguest::ContextRef;
-using cuguest::Describe;
 using cuguest::Device;
 using cuguest::PrimaryContext;
 using namespace cuguest_test;
@@ -36,7 +34,7 @@ Array Created(const Owner& owner, const Shape& shape = kPlane) {
   return *std::move(array);
 }
 
-bool IsThere(CUarray array) { return Describe(array).ok(); }
+bool IsThere(CUarray array) { return Array::Describe(array).ok(); }
 
 }  // namespace
 
@@ -50,7 +48,7 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
     BOOST_TEST((array.context() == owner.ref()));
     BOOST_TEST(!array.empty());
     BOOST_TEST(array.description().bytes == 128u);
-    BOOST_TEST(array.description().ToString() == Describe(array.get())->ToString());
+    BOOST_TEST(array.description().ToString() == Array::Describe(array.get())->ToString());
     SUCCEEDS(array.Release());
     BOOST_TEST(array.empty());
     BOOST_TEST(array.description().width == 0u);
@@ -74,7 +72,7 @@ BOOST_AUTO_TEST_CASE(every_shape_that_the_driver_takes) {
   };
   for (const Shape& shape : shapes) {
     const Array array = Created(owner, shape);
-    const ArrayDescription described = Describe(array.get()).value();
+    const Array::Description described = Array::Describe(array.get()).value();
     BOOST_TEST(array.description().ToString() == described.ToString());
     BOOST_TEST(described.depth == shape.Depth);
     BOOST_TEST(described.flags == shape.Flags);

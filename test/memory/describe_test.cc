@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/memory.h"
+
+#include "cuguest/array.h"
 #include "test/memory/memories.h"
 
 BOOST_AUTO_TEST_SUITE(describe)
@@ -8,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(describe)
 namespace {
 
 using cudasim::Sim;
-using cuguest::ArrayDescription;
+using cuguest::Array;
 using cuguest::ContextRef;
 using cuguest::Describe;
 using cuguest::Device;
@@ -415,7 +417,7 @@ CUarray Create(size_t width, size_t height, size_t depth, CUarray_format format,
 
 void CheckText(CUarray array, const std::string& words, size_t bytes) {
   const Undisturbed undisturbed;
-  const absl::StatusOr<ArrayDescription> description = Describe(array);
+  const absl::StatusOr<Array::Description> description = Array::Describe(array);
   BOOST_TEST_REQUIRE(description.ok(), description.status().ToString());
   BOOST_TEST((description->array == array));
   BOOST_TEST(description->bytes == bytes);
@@ -448,13 +450,13 @@ BOOST_AUTO_TEST_CASE(of_every_shape_whatever_is_current) {
 
 BOOST_AUTO_TEST_CASE(null_and_a_driver_that_fails) {
   const CUarray none = nullptr;
-  REFUSES(Describe(none).status(), kInvalidArgument, "describe an array", "array 0x0");
+  REFUSES(Array::Describe(none).status(), kInvalidArgument, "describe an array", "array 0x0");
   const Owner owner;
   owner.Enter();
   const CUarray array = Create(10, 0, 0, CU_AD_FORMAT_FLOAT, 1);
   SetStack({});
   const Undisturbed undisturbed;
-  FailEachCall({"cuArray3DGetDescriptor"}, [array] { return Describe(array); });
+  FailEachCall({"cuArray3DGetDescriptor"}, [array] { return Array::Describe(array); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -261,7 +261,7 @@ World::World()
   cuguest::runtime::CublasHandles handles;
   cuguest::runtime::CufftPlans plans;
   CHECK(handles.Prepare(home).ok());
-  CHECK(plans.Prepare(home, cuguest::runtime::CufftLayout::Line(16)).ok());
+  CHECK(plans.Prepare(home, cuguest::runtime::CufftPlans::Layout::Line(16)).ok());
   handles.ForgetAll();
   plans.ForgetAll();
 }
@@ -341,7 +341,7 @@ const std::vector<Row>& Rows() {
       {"CufftScope",
        [](World& w) {
          return Enter<Borrowed<runtime::CufftPlans, runtime::CufftScope>>(
-             runtime::CufftLayout::Line(16), w.stream.ref());
+             runtime::CufftPlans::Layout::Line(16), w.stream.ref());
        },
        2},
       {"PrimaryContext",

@@ -65,7 +65,7 @@ void EverythingNamesTheForkInAChild() {
     CHECK(ProblemOf(init) == Driver::Problem::kForkedChild);
     CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
-    const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions()).status;
+    const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions());
     CHECK(ProblemOf(checked) == Driver::Problem::kForkedChild);
     CHECK(Mentions(checked, "CUDA cannot work here: "));
     CHECK(ProblemOf(cuguest::CountDevices().status()) == Driver::Problem::kForkedChild);

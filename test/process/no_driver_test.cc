@@ -61,9 +61,9 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   };
   CHECK(refuses(Driver::Get().status()));
   CHECK(refuses(Driver::GetInitialized().status()));
-  const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
-  CHECK(refuses(report.status));
-  std::printf("%s\n", report.sentence.c_str());
+  const cuguest::Versions versions = cuguest::QueryVersions();
+  CHECK(refuses(cuguest::CheckCompatibility(versions)));
+  std::printf("%s\n", cuguest::Explain(versions).c_str());
   CHECK(refuses(cuguest::CountDevices().status()));
   CHECK(refuses(DeviceAt(cuguest::Device::Ordinal{0}).status()));
   CHECK(refuses(cuguest::CurrentDevice().status()));
@@ -90,7 +90,7 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   CHECK(refuses(ToStatus(cuguest::AcquireCurrent(Device::Borrow(0)))));
   CHECK(refuses(ToStatus(cuguest::AcquireOn(Device::Borrow(0)))));
   CHECK(refuses(cuguest::Describe(CUdeviceptr{1}).status()));
-  CHECK(refuses(cuguest::Describe(CUarray{nullptr}).status()));
+  CHECK(refuses(cuguest::Array::Describe(CUarray{nullptr}).status()));
   CHECK(refuses(cuguest::DeviceView<int>::Borrow(CUdeviceptr{4}, 1).status()));
   CHECK(refuses(cuguest::DeviceBuffer<int>::Allocate(ContextRef(), 1).status()));
   CHECK(refuses(cuguest::Array::Create(ContextRef(), CUDA_ARRAY3D_DESCRIPTOR()).status()));
@@ -106,12 +106,12 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   CHECK(cuguest::PeerAccess().Release().ok());
   CHECK(refuses(cuguest::StreamRef::Borrow(nullptr).status()));
   CHECK(refuses(cuguest::StreamRef().Synchronize()));
-  CHECK(cuguest::StreamRef().capture_state() == cuguest::CaptureState::kUnknown);
+  CHECK(cuguest::StreamRef().capture_status() == std::nullopt);
   CHECK(refuses(cuguest::Stream::Create(ContextRef()).status()));
   CHECK(refuses(cuguest::Event::Create(ContextRef()).status()));
   CHECK(refuses(cuguest::Event().Synchronize()));
   CHECK(cuguest::CaptureModeGuard().result() == code);
-  CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
+  CHECK(cuguest::CaptureStatusOf(nullptr) == std::nullopt);
   CHECK(!cuguest::HousekeepingIsSafe(nullptr));
   CHECK(cuguest::ContextScope().Enter(ContextRef()) != CUDA_SUCCESS);
   guard_kinds::EachKind([&](auto kind) {
@@ -151,9 +151,9 @@ void NoDevice() {
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
   CHECK(cuguest::CountDevices().value() == 0);
-  const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
-  CHECK(ProblemOf(report.status) == Driver::Problem::kNoDevice);
-  std::printf("%s\n", report.sentence.c_str());
+  const cuguest::Versions versions = cuguest::QueryVersions();
+  CHECK(ProblemOf(cuguest::CheckCompatibility(versions)) == Driver::Problem::kNoDevice);
+  std::printf("%s\n", cuguest::Explain(versions).c_str());
   const absl::Status at = DeviceAt(cuguest::Device::Ordinal{0}).status();
   CHECK(ProblemOf(at) == Driver::Problem::kNoDevice);
   CHECK(ProblemOf(ToStatus(PrimaryContext::Retain(Device::Borrow(0)))) ==
@@ -172,7 +172,7 @@ void WithoutCaptures() {
   const ContextRef home = ContextRef::Borrow(cuguest_test::MakeContext());
   cuguest::Stream stream = cuguest::Stream::Create(home).value();
   cuguest::Event event = cuguest::Event::Create(home).value();
-  CHECK(stream.ref().capture_state() == cuguest::CaptureState::kNone);
+  CHECK(stream.ref().capture_status() == CU_STREAM_CAPTURE_STATUS_NONE);
   for (const CUstream each : {stream.get(), CUstream{nullptr}}) {
     const auto ref = cuguest::StreamRef::Borrow(each, home);
     CHECK(event.Record(ref).ok());

@@ -243,7 +243,7 @@ void WithoutNewerEntries() {
   CHECK(Mentions(refused, "cuStreamGetCtx"));
   CHECK(cuguest::AcquireFromStream(nullptr).ok());
   CHECK(cuguest::CaptureModeGuard().result() == CUDA_ERROR_NOT_SUPPORTED);
-  CHECK(cuguest::CaptureStateOf(stream) == cuguest::CaptureState::kNone);
+  CHECK(cuguest::CaptureStatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE);
   CHECK(cuguest::HousekeepingIsSafe(stream));
   CHECK(RAW(cuStreamDestroy)(stream) == CUDA_SUCCESS);
 }

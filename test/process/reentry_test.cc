@@ -307,7 +307,7 @@ void Captures() {
   WithCallbacks([&] {
     cuguest::CaptureModeGuard relaxed;
     CHECK(relaxed.ok());
-    CHECK(cuguest::CaptureStateOf(stream->get()) == cuguest::CaptureState::kNone);
+    CHECK(cuguest::CaptureStatusOf(stream->get()) == CU_STREAM_CAPTURE_STATUS_NONE);
     CHECK(cuguest::HousekeepingIsSafe(stream->get()));
     CHECK(relaxed.Leave() == CUDA_SUCCESS);
   });

@@ -11,7 +11,6 @@ BOOST_AUTO_TEST_SUITE(array)
 namespace {
 
 using namespace cuguest_runtime_test;
-using cuguest::runtime::ArrayFormat;
 using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
 
@@ -140,23 +139,24 @@ BOOST_AUTO_TEST_CASE(both_apis_agree_on_every_format) {
     for (const unsigned channels : {1U, 2U, 4U}) {
       if (row.channels != 0 && row.channels != channels) continue;
       BOOST_TEST_CONTEXT("format " << row.format << ", " << channels << " channels") {
-        const ArrayFormat format = {row.format, channels};
-        const auto channel_format = ToRuntime(format);
+        const auto has_format = [&](const CUDA_ARRAY_DESCRIPTOR& array) {
+          return array.Format == row.format && array.NumChannels == channels;
+        };
+        const auto channel_format = ToRuntime(CUDA_ARRAY_DESCRIPTOR{0, 0, row.format, channels});
         BOOST_TEST_REQUIRE(channel_format.ok(), channel_format.status().ToString());
-        BOOST_TEST((ToDriver(*channel_format).value() == format));
+        BOOST_TEST(has_format(ToDriver(*channel_format).value()));
 
         cudaArray_t by_runtime = nullptr;
         RT_OK(cudaMallocArray(&by_runtime, &*channel_format, kWidth, kHeight, 0));
         CUDA_ARRAY_DESCRIPTOR descriptor = {};
         OK(RAW(cuArrayGetDescriptor)(&descriptor, ToDriver(by_runtime)));
-        BOOST_TEST(descriptor.Format == format.format);
-        BOOST_TEST(descriptor.NumChannels == channels);
+        BOOST_TEST(has_format(descriptor));
 
         CUarray by_driver = nullptr;
         OK(RAW(cuArrayCreate)(&by_driver, &descriptor));
         cudaChannelFormatDesc said = {};
         RT_OK(cudaGetChannelDesc(&said, ToRuntime(by_driver)));
-        BOOST_TEST((ToDriver(said).value() == format));
+        BOOST_TEST(has_format(ToDriver(said).value()));
         OK(RAW(cuArrayDestroy)(by_driver));
         RT_OK(cudaFreeArray(by_runtime));
       }
@@ -181,12 +181,12 @@ BOOST_AUTO_TEST_CASE(a_format_that_no_array_has_is_refused) {
     const auto converted = ToDriver(format);
     BOOST_TEST((converted.status().code() == absl::StatusCode::kInvalidArgument));
   }
-  const ArrayFormat worse[] = {{CU_AD_FORMAT_FLOAT, 3},
-                               {CU_AD_FORMAT_FLOAT, 0},
-                               {CU_AD_FORMAT_UNORM_INT8X2, 4},
-                               {CU_AD_FORMAT_NV12, 3}};
-  for (const ArrayFormat& format : worse) {
-    const auto converted = ToRuntime(format);
+  const CUDA_ARRAY_DESCRIPTOR worse[] = {{0, 0, CU_AD_FORMAT_FLOAT, 3},
+                                         {0, 0, CU_AD_FORMAT_FLOAT, 0},
+                                         {0, 0, CU_AD_FORMAT_UNORM_INT8X2, 4},
+                                         {0, 0, CU_AD_FORMAT_NV12, 3}};
+  for (const CUDA_ARRAY_DESCRIPTOR& array : worse) {
+    const auto converted = ToRuntime(array);
     BOOST_TEST((converted.status().code() == absl::StatusCode::kInvalidArgument));
   }
 }

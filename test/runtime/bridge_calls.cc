@@ -79,13 +79,13 @@ std::vector<Call> Conversions() {
        [](const Things&) {
          return ToDriver(cudaChannelFormatDesc{3, 0, 0, 0, cudaChannelFormatKindFloat});
        }},
-      {"ToRuntime: an array format", kOk,
+      {"ToRuntime: a descriptor", kOk,
        [](const Things&) {
-         return ToRuntime(runtime::ArrayFormat{CU_AD_FORMAT_FLOAT, 1});
+         return ToRuntime(CUDA_ARRAY_DESCRIPTOR{0, 0, CU_AD_FORMAT_FLOAT, 1});
        }},
-      {"ToRuntime: an impossible array format", kRefused,
+      {"ToRuntime: an impossible descriptor", kRefused,
        [](const Things&) {
-         return ToRuntime(runtime::ArrayFormat{CU_AD_FORMAT_FLOAT, 3});
+         return ToRuntime(CUDA_ARRAY_DESCRIPTOR{0, 0, CU_AD_FORMAT_FLOAT, 3});
        }},
       {"ToSymbol", kOk,
        [](const Things& t) { return Holds(runtime::ToSymbol(t.kernel) != nullptr); }},

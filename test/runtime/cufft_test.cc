@@ -12,13 +12,13 @@ namespace {
 using namespace cuguest_library_test;
 namespace runtime = cuguest::runtime;
 using cuguest::DeviceView;
-using runtime::CufftLayout;
+using Layout = runtime::CufftPlans::Layout;
 using runtime::CufftPlans;
 using runtime::CufftScope;
 
 constexpr int kSize = 8;
-constexpr CufftLayout kSmall = CufftLayout::Line(kSize);
-constexpr CufftLayout kLarge = CufftLayout::Line(1 << 16);  // needs a work area
+constexpr Layout kSmall = Layout::Line(kSize);
+constexpr Layout kLarge = Layout::Line(1 << 16);  // needs a work area
 
 // A transform of ones, which gives their sum and zeros.
 class Transform {
@@ -35,7 +35,7 @@ class Transform {
 
   absl::Status Run(CufftScope& scope) {
     auto* const data = reinterpret_cast<cufftComplex*>(memory_.get());
-    return runtime::ToStatus(cufftExecC2C(scope.plan(), data, data + size_, CUFFT_FORWARD),
+    return runtime::ToStatus(cufftExecC2C(scope.handle(), data, data + size_, CUFFT_FORWARD),
                              "transform");
   }
 
@@ -68,12 +68,12 @@ struct Cufft {
   static absl::Status Prepare(Handles& plans, const ContextRef& context, size_t count) {
     return plans.Prepare(context, kSmall, count);
   }
-  static cufftHandle Handle(const Scope& scope) { return scope.plan(); }
+  static cufftHandle Handle(const Scope& scope) { return scope.handle(); }
   static bool IsFresh(const Scope&) { return true; }
   static bool Spoil(const Scope&) { return true; }
 };
 
-std::string NotRefused(const CufftLayout& layout, const std::string& words) {
+std::string NotRefused(const Layout& layout, const std::string& words) {
   return NoRefusal(layout.Check(), StatusCode::kInvalidArgument, {words});
 }
 
@@ -85,33 +85,33 @@ LIBRARY_SUITE(Cufft)
 
 BOOST_AUTO_TEST_CASE(layouts_are_checked) {
   constexpr long long kHuge = 1LL << 40;
-  CufftLayout half = kSmall;
+  Layout half = kSmall;
   half.input.stride = 1;
-  CufftLayout rank_0 = kSmall;
+  Layout rank_0 = kSmall;
   rank_0.rank = 0;
-  CufftLayout rank_4 = kSmall;
+  Layout rank_4 = kSmall;
   rank_4.rank = 4;
-  const CufftLayout::Side narrow = {{0, 7, 0}, 1, 64};
-  const CufftLayout::Side backwards = {{0, 8, 0}, -1, 64};
-  const CufftLayout::Side on_top = {{0, 8, 0}, 1, 0};
-  const CufftLayout::Side good = {{0, 8, 0}, 1, 64};
-  const CufftLayout plane = CufftLayout::Plane(8, 8, CUFFT_C2C, 2);
-  STATUS_OK(CufftLayout::Many(plane, good, good).Check());
-  const std::pair<CufftLayout, const char*> rows[] = {
+  const Layout::Side narrow = {{0, 7, 0}, 1, 64};
+  const Layout::Side backwards = {{0, 8, 0}, -1, 64};
+  const Layout::Side on_top = {{0, 8, 0}, 1, 0};
+  const Layout::Side good = {{0, 8, 0}, 1, 64};
+  const Layout plane = Layout::Plane(8, 8, CUFFT_C2C, 2);
+  STATUS_OK(Layout::Many(plane, good, good).Check());
+  const std::pair<Layout, const char*> rows[] = {
       {rank_0, "rank is 0"},
       {rank_4, "rank is 4"},
-      {CufftLayout(), "rank is 0"},
-      {CufftLayout::Line(0), "size"},
-      {CufftLayout::Plane(4, -1), "size"},
-      {CufftLayout::Line(8, CUFFT_C2C, 0), "batch"},
-      {CufftLayout::Line(8, static_cast<cufftType>(0)), "no cufftType"},
+      {Layout(), "rank is 0"},
+      {Layout::Line(0), "size"},
+      {Layout::Plane(4, -1), "size"},
+      {Layout::Line(8, CUFFT_C2C, 0), "batch"},
+      {Layout::Line(8, static_cast<cufftType>(0)), "no cufftType"},
       {half, "one side has a stride"},
-      {CufftLayout::Many(plane, narrow, good), "dimension 1 of the input has 8"},
-      {CufftLayout::Many(plane, good, narrow), "dimension 1 of the output"},
-      {CufftLayout::Many(plane, backwards, good), "stride is -1"},
-      {CufftLayout::Many(plane, on_top, good), "distance 0"},
-      {CufftLayout::Volume(kHuge, kHuge, kHuge), "more bytes"},
-      {CufftLayout::Line(kHuge, CUFFT_Z2Z, kHuge), "more bytes"},
+      {Layout::Many(plane, narrow, good), "dimension 1 of the input has 8"},
+      {Layout::Many(plane, good, narrow), "dimension 1 of the output"},
+      {Layout::Many(plane, backwards, good), "stride is -1"},
+      {Layout::Many(plane, on_top, good), "distance 0"},
+      {Layout::Volume(kHuge, kHuge, kHuge), "more bytes"},
+      {Layout::Line(kHuge, CUFFT_Z2Z, kHuge), "more bytes"},
   };
   const Owner home;
   CufftPlans plans;
@@ -126,28 +126,28 @@ BOOST_AUTO_TEST_CASE(layouts_are_checked) {
 }
 
 BOOST_AUTO_TEST_CASE(layouts_know_their_bytes) {
-  const auto bytes = [](const CufftLayout& layout, size_t input, size_t output) {
+  const auto bytes = [](const Layout& layout, size_t input, size_t output) {
     BOOST_TEST(layout.InputBytes().value() == input);
     BOOST_TEST(layout.OutputBytes().value() == output);
   };
-  bytes(CufftLayout::Line(8), 64, 64);
-  bytes(CufftLayout::Line(8, CUFFT_Z2Z, 3), 384, 384);
-  bytes(CufftLayout::Line(8, CUFFT_R2C), 32, 40);
-  bytes(CufftLayout::Line(8, CUFFT_C2R, 2), 80, 64);
-  bytes(CufftLayout::Plane(4, 6, CUFFT_D2Z), 192, 256);
-  bytes(CufftLayout::Volume(2, 3, 4, CUFFT_R2C), 96, 144);
-  const CufftLayout::Side every_other = {{0, 0, 0}, 2, 16};
-  bytes(CufftLayout::Many(CufftLayout::Line(8, CUFFT_C2C, 2), every_other, every_other), 248, 248);
-  BOOST_TEST(CufftLayout::Plane(4, 6, CUFFT_D2Z, 2).ToString() == "2 x 4x6 D2Z");
-  BOOST_TEST((kSmall == CufftLayout::Line(kSize)));
-  BOOST_TEST((kSmall != CufftLayout::Line(kSize, CUFFT_Z2Z)));
+  bytes(Layout::Line(8), 64, 64);
+  bytes(Layout::Line(8, CUFFT_Z2Z, 3), 384, 384);
+  bytes(Layout::Line(8, CUFFT_R2C), 32, 40);
+  bytes(Layout::Line(8, CUFFT_C2R, 2), 80, 64);
+  bytes(Layout::Plane(4, 6, CUFFT_D2Z), 192, 256);
+  bytes(Layout::Volume(2, 3, 4, CUFFT_R2C), 96, 144);
+  const Layout::Side every_other = {{0, 0, 0}, 2, 16};
+  bytes(Layout::Many(Layout::Line(8, CUFFT_C2C, 2), every_other, every_other), 248, 248);
+  BOOST_TEST(Layout::Plane(4, 6, CUFFT_D2Z, 2).ToString() == "2 x 4x6 D2Z");
+  BOOST_TEST((kSmall == Layout::Line(kSize)));
+  BOOST_TEST((kSmall != Layout::Line(kSize, CUFFT_Z2Z)));
 }
 
 BOOST_AUTO_TEST_CASE(elements_may_lie_apart) {
   const Owner home;
   CufftPlans plans;
-  const CufftLayout::Side every_other = {{0, 0, 0}, 2, 2 * kSize};
-  const CufftLayout layout = CufftLayout::Many(CufftLayout::Line(kSize), every_other, every_other);
+  const Layout::Side every_other = {{0, 0, 0}, 2, 2 * kSize};
+  const Layout layout = Layout::Many(Layout::Line(kSize), every_other, every_other);
   cufftComplex values[2 * kSize];
   for (int i = 0; i < 2 * kSize; ++i) values[i] = {i % 2 == 0 ? 1.0F : 7.0F, 0.0F};
   auto buffer = DeviceBuffer<cufftComplex>::Allocate(home.ref(), 2 * kSize).value();
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(elements_may_lie_apart) {
     const CufftScope scope(plans, layout, StreamOf(home));
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
     STATUS_OK(
-        runtime::ToStatus(cufftExecC2C(scope.plan(), data, data, CUFFT_FORWARD), "transform"));
+        runtime::ToStatus(cufftExecC2C(scope.handle(), data, data, CUFFT_FORWARD), "transform"));
   }
   OK(RAW(cuCtxSynchronize)());
   OK(RAW(cuMemcpyDtoH)(values, buffer.get(), sizeof(values)));
@@ -175,13 +175,13 @@ BOOST_AUTO_TEST_CASE(plans_are_found_by_their_layout) {
   cufftHandle small = -1;
   {
     const CufftScope scope(plans, kSmall, StreamOf(home));
-    small = scope.plan();
+    small = scope.handle();
   }
-  const CufftScope twice(plans, CufftLayout::Line(kSize, CUFFT_C2C, 2), StreamOf(home));
+  const CufftScope twice(plans, Layout::Line(kSize, CUFFT_C2C, 2), StreamOf(home));
   BOOST_TEST(twice.ok());
-  BOOST_TEST(twice.plan() != small);
+  BOOST_TEST(twice.handle() != small);
   const CufftScope again(plans, kSmall, StreamOf(home));
-  BOOST_TEST(again.plan() == small);
+  BOOST_TEST(again.handle() == small);
 }
 
 BOOST_AUTO_TEST_CASE(a_real_transform_goes_there_and_back) {
@@ -194,14 +194,15 @@ BOOST_AUTO_TEST_CASE(a_real_transform_goes_there_and_back) {
   OK(RAW(cuMemcpyHtoD)(real, values, sizeof(values)));
   SetStack({});
   {
-    const CufftScope there(plans, CufftLayout::Line(kSize, CUFFT_R2C), StreamOf(home));
-    STATUS_OK(runtime::ToStatus(cufftExecR2C(there.plan(), reinterpret_cast<cufftReal*>(real),
+    const CufftScope there(plans, Layout::Line(kSize, CUFFT_R2C), StreamOf(home));
+    STATUS_OK(runtime::ToStatus(cufftExecR2C(there.handle(), reinterpret_cast<cufftReal*>(real),
                                              reinterpret_cast<cufftComplex*>(complex)),
                                 "transform"));
-    const CufftScope back(plans, CufftLayout::Line(kSize, CUFFT_C2R), StreamOf(home));
-    STATUS_OK(runtime::ToStatus(cufftExecC2R(back.plan(), reinterpret_cast<cufftComplex*>(complex),
-                                             reinterpret_cast<cufftReal*>(real)),
-                                "transform back"));
+    const CufftScope back(plans, Layout::Line(kSize, CUFFT_C2R), StreamOf(home));
+    STATUS_OK(
+        runtime::ToStatus(cufftExecC2R(back.handle(), reinterpret_cast<cufftComplex*>(complex),
+                                       reinterpret_cast<cufftReal*>(real)),
+                          "transform back"));
   }
   float result[kSize] = {};
   home.Enter();
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
   STATUS_OK(plans.Prepare(home.ref(), kLarge, 2));
   CufftScope scope(plans, kLarge, capturing.ref());
   BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
-  const cufftHandle plan = scope.plan();
+  const cufftHandle plan = scope.handle();
   OK(RAW(cuStreamBeginCapture)(capturing.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
   const std::string no_refusal =
       NoRefusal(scope.Leave(), StatusCode::kFailedPrecondition, {"captures"});
@@ -273,9 +274,9 @@ BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
   for (int i = 0; i < 2; ++i) {
     CufftScope later(plans, kLarge, StreamOf(home));
     BOOST_TEST_REQUIRE(later.ok(), later.status().ToString());
-    BOOST_TEST(later.plan() != plan);
+    BOOST_TEST(later.handle() != plan);
     STATUS_OK(later.Leave());
-    BOOST_TEST((StreamOf(home).capture_state() == cuguest::CaptureState::kNone));
+    BOOST_TEST((StreamOf(home).capture_status() == CU_STREAM_CAPTURE_STATUS_NONE));
   }
   CUgraph graph = nullptr;
   OK(RAW(cuStreamEndCapture)(capturing.get(), &graph));

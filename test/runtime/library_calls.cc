@@ -17,7 +17,7 @@ using cuguest::StreamRef;
 using runtime::CublasHandles;
 using runtime::CublasLibrary;
 using runtime::CublasScope;
-using runtime::CufftLayout;
+using Layout = runtime::CufftPlans::Layout;
 using runtime::CufftLibrary;
 using runtime::CufftPlans;
 using runtime::CufftScope;
@@ -33,8 +33,8 @@ using Outcome = LibraryOutcome;
 constexpr auto kOk = StatusCode::kOk;
 constexpr auto kRefused = StatusCode::kInvalidArgument;
 constexpr auto kOver = StatusCode::kFailedPrecondition;
-constexpr CufftLayout kSmall = CufftLayout::Line(8);
-constexpr CufftLayout kLarge = CufftLayout::Line(1 << 16);  // needs a work area
+constexpr Layout kSmall = Layout::Line(8);
+constexpr Layout kLarge = Layout::Line(1 << 16);  // needs a work area
 
 absl::Status Holds(bool claim) {
   return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
@@ -90,23 +90,23 @@ absl::Status ForgetDestroyed(Pool& pool, const Things& t, absl::Status prepared)
 
 std::vector<LibraryCall> CublasCalls() {
   return {
-      {"CublasCodeOf LibraryTable::Linked", kOk,
+      {"CublasCodeOf CublasLibrary LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUBLAS_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CublasCodeOf(status) == CUBLAS_STATUS_INVALID_VALUE &&
                       CublasLibrary::Linked().Create != nullptr);
        }},
-      {"LibraryTable::Open LibraryTable LibraryTable::Find: cuBLAS", kOk,
+      {"LibraryTable LibraryTable::Open LibraryTable::Find: cuBLAS", kOk,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasSgemm_v2"); }},
       {"LibraryTable::Open: no such cuBLAS", StatusCode::kUnavailable, OpenNothing<CublasLibrary>},
       {"LibraryTable::Find: no such function", StatusCode::kUnimplemented,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasNothing"); }},
-      {"CublasHandles CublasHandles::Prepare LibraryHandles LibraryHandles::library", kOk,
+      {"CublasHandles LibraryHandles::Prepare LibraryHandles LibraryHandles::library", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref(), 2);
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CublasHandles::Prepare: a destroyed context", kOver,
+      {"LibraryHandles::Prepare: a destroyed context", kOver,
        With<CublasHandles>(
            [](CublasHandles& handles, const Things& t) { return handles.Prepare(t.ended); })},
       {"CublasHandles LibraryHandles::Forget LibraryHandles::DropDead "
@@ -118,7 +118,7 @@ std::vector<LibraryCall> CublasCalls() {
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CublasScope LibraryScope LibraryScope::ok LibraryScope::status CublasScope::handle "
+      {"CublasScope LibraryScope LibraryScope::ok LibraryScope::status LibraryScope::handle "
        "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          CublasScope scope(handles, t.stream);
@@ -152,7 +152,7 @@ std::vector<LibraryCall> CublasCalls() {
 
 std::vector<LibraryCall> CufftCalls() {
   return {
-      {"CufftCodeOf LibraryTable::Linked", kOk,
+      {"CufftCodeOf CufftLibrary LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "try");
          return Holds(runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE &&
@@ -161,15 +161,15 @@ std::vector<LibraryCall> CufftCalls() {
       {"LibraryTable::Open LibraryTable::Find: cuFFT", kOk,
        [](const Things&) { return OpenAndFind<CufftLibrary>("cufftExecC2C"); }},
       {"LibraryTable::Open: no such cuFFT", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
-      {"CufftLayout::Line CufftLayout::Plane CufftLayout::Volume CufftLayout::Many "
-       "CufftLayout::Check CufftLayout::InputBytes CufftLayout::OutputBytes CufftLayout::ToString",
+      {"Layout::Line Layout::Plane Layout::Volume Layout::Many Layout::Check Layout::InputBytes "
+       "Layout::OutputBytes Layout::ToString",
        kOk,
        [](const Things&) -> Outcome {
-         const CufftLayout::Side side = {{0, 8, 8}, 1, 512};
-         const CufftLayout cube = CufftLayout::Volume(8, 8, 8);
-         return Holds(CufftLayout::Many(cube, side, side).Check().ok() &&
-                      CufftLayout::Plane(8, 8).InputBytes().value() == 512 &&
-                      CufftLayout::Line(8).OutputBytes().value() == 64 &&
+         const Layout::Side side = {{0, 8, 8}, 1, 512};
+         const Layout cube = Layout::Volume(8, 8, 8);
+         return Holds(Layout::Many(cube, side, side).Check().ok() &&
+                      Layout::Plane(8, 8).InputBytes().value() == 512 &&
+                      Layout::Line(8).OutputBytes().value() == 64 &&
                       cube.ToString() == "1 x 8x8x8 C2C");
        }},
       {"CufftPlans CufftPlans::Prepare CufftPlans::WorkBytes LibraryHandles::library", kOk,
@@ -185,7 +185,7 @@ std::vector<LibraryCall> CufftCalls() {
            [](CufftPlans& plans, const Things& t) { return plans.Prepare(t.ended, kSmall); })},
       {"CufftPlans::WorkBytes: no layout", kRefused,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
-         return plans.WorkBytes(t.home.ref(), CufftLayout()).status();
+         return plans.WorkBytes(t.home.ref(), Layout()).status();
        })},
       {"CufftPlans LibraryHandles::Forget LibraryHandles::DropDead "
        "LibraryHandles::ForgetAll",
@@ -196,12 +196,13 @@ std::vector<LibraryCall> CufftCalls() {
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return ForgetDestroyed(plans, t, plans.Prepare(t.home.ref(), kSmall));
        })},
-      {"CufftScope LibraryScope::ok LibraryScope::status CufftScope::plan LibraryScope::Reassert "
+      {"CufftScope LibraryScope::ok LibraryScope::status LibraryScope::handle "
+       "LibraryScope::Reassert "
        "LibraryScope::Leave",
        kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          CufftScope scope(plans, kSmall, t.stream);
          absl::Status status = Leave(scope);
-         return status.ok() ? Holds(scope.plan() == -1) : status;
+         return status.ok() ? Holds(scope.handle() == -1) : status;
        })},
       {"CufftScope: the plan's work area, twice", kOk,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
@@ -220,7 +221,7 @@ std::vector<LibraryCall> CufftCalls() {
          return CufftScope(plans, kSmall, StreamRef()).status();
        })},
       {"CufftScope: no layout", kRefused, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
-         return CufftScope(plans, CufftLayout(), t.stream).status();
+         return CufftScope(plans, Layout(), t.stream).status();
        })},
       {"CufftScope: a destroyed context", kOver,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
@@ -235,7 +236,7 @@ std::vector<LibraryCall> CufftCalls() {
 
 std::vector<LibraryCall> CusolverCalls() {
   return {
-      {"CusolverCodeOf LibraryTable::Linked", kOk,
+      {"CusolverCodeOf CusolverLibrary LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSOLVER_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusolverCodeOf(status) == CUSOLVER_STATUS_INVALID_VALUE &&
@@ -245,7 +246,7 @@ std::vector<LibraryCall> CusolverCalls() {
        [](const Things&) { return OpenAndFind<CusolverLibrary>("cusolverDnSpotrf"); }},
       {"LibraryTable::Open: no such cuSOLVER", StatusCode::kUnavailable,
        OpenNothing<CusolverLibrary>},
-      {"CusolverDnHandles CusolverDnHandles::Prepare LibraryHandles::library", kOk,
+      {"CusolverDnHandles LibraryHandles::Prepare LibraryHandles::library", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
@@ -259,7 +260,7 @@ std::vector<LibraryCall> CusolverCalls() {
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusolverDnScope LibraryScope::ok LibraryScope::status CusolverDnScope::handle "
+      {"CusolverDnScope LibraryScope::ok LibraryScope::status LibraryScope::handle "
        "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          CusolverDnScope scope(handles, t.stream);
@@ -279,7 +280,7 @@ std::vector<LibraryCall> CusolverCalls() {
 
 std::vector<LibraryCall> CusparseCalls() {
   return {
-      {"CusparseCodeOf LibraryTable::Linked", kOk,
+      {"CusparseCodeOf CusparseLibrary LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSPARSE_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusparseCodeOf(status) == CUSPARSE_STATUS_INVALID_VALUE &&
@@ -289,7 +290,7 @@ std::vector<LibraryCall> CusparseCalls() {
        [](const Things&) { return OpenAndFind<CusparseLibrary>("cusparseSpMV"); }},
       {"LibraryTable::Open: no such cuSPARSE", StatusCode::kUnavailable,
        OpenNothing<CusparseLibrary>},
-      {"CusparseHandles CusparseHandles::Prepare LibraryHandles::library", kOk,
+      {"CusparseHandles LibraryHandles::Prepare LibraryHandles::library", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
@@ -303,7 +304,7 @@ std::vector<LibraryCall> CusparseCalls() {
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusparseScope LibraryScope::ok LibraryScope::status CusparseScope::handle "
+      {"CusparseScope LibraryScope::ok LibraryScope::status LibraryScope::handle "
        "LibraryScope::Reassert LibraryScope::Leave",
        kOk, With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          CusparseScope scope(handles, t.stream);

@@ -45,12 +45,13 @@ std::vector<Call> Descriptions() {
       {"Describe: freed", kOk, [](const Things& t) { return Describe(t.freed); }},
       {"Describe: gone with its context", kOk,
        [](const Things& t) { return Describe(t.ended_view.get()); }},
-      {"Describe ArrayDescription::ToString: an array", kOk,
+      {"Array::Describe Description::ToString: an array", kOk,
        [](const Things& t) {
-         const auto array = Describe(t.array);
+         const auto array = Array::Describe(t.array);
          return array.ok() ? Holds(!array->ToString().empty()) : array.status();
        }},
-      {"Describe: a null array", kRefused, [](const Things&) { return Describe(CUarray{}); }},
+      {"Array::Describe: a null array", kRefused,
+       [](const Things&) { return Array::Describe(CUarray{}); }},
       {"Name MemoryDescription::ToString MemoryDescription::offset MemoryDescription::bytes_left",
        kOk,
        [](const Things&) {

@@ -28,9 +28,9 @@ std::vector<Call> Streams() {
       {"StreamRef::device", kOk, [](const Things& t) { return t.stream.ref().device(); }},
       {"StreamRef::device: no stream", kRefused,
        [](const Things&) { return StreamRef().device(); }},
-      {"StreamRef::capture_state", kOk,
+      {"StreamRef::capture_status", kOk,
        [](const Things& t) {
-         return Holds(t.stream.ref().capture_state() == cuguest::CaptureState::kNone);
+         return Holds(t.stream.ref().capture_status() == CU_STREAM_CAPTURE_STATUS_NONE);
        }},
       {"StreamRef::Synchronize", kOk, [](const Things& t) { return t.stream.ref().Synchronize(); }},
       {"StreamRef::Synchronize: in a capture", kOver,

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_rest) {
   static_cast<void>(StreamRef::Borrow(world.stream.get(), world.home));
   world.stream = Stream::Adopt(world.stream.Leak(), world.home).value();
   BOOST_TEST(Sim::TotalCalls() == 0u);
-  BOOST_TEST((world.other.ref().capture_state() == CaptureState::kNone));
+  BOOST_TEST((world.other.ref().capture_status() == CU_STREAM_CAPTURE_STATUS_NONE));
   BOOST_TEST(Sim::TotalCalls() == 2u);
   { const Stream destructed = std::move(world.other); }
   BOOST_TEST(Sim::TotalCalls() == 4u);

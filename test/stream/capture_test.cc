@@ -48,17 +48,17 @@ void Lose(const Guest& guest) {
 }
 
 // Every operation on stream 0, which `expected` says of.
-void CheckOnLegacy(const ContextRef& context, CUresult expected, CaptureState state) {
+void CheckOnLegacy(const ContextRef& context, CUresult expected, CUstreamCaptureStatus status) {
   const Event never = MakeEvent(context);
   Event recorded = MakeEvent(context);
   for (const CUstream legacy : {CUstream{nullptr}, CU_STREAM_LEGACY}) {
     const StreamRef stream = StreamRef::Borrow(legacy, context);
-    for (const absl::Status& status : {stream.Synchronize(), stream.IsDone().status(),
-                                       stream.WaitFor(never), recorded.Record(stream)}) {
-      BOOST_CHECK_EQUAL(Said(status), expected);
-      if (!status.ok()) BOOST_TEST(Mentions(status, "a blocking stream of its context captures"));
+    for (const absl::Status& said : {stream.Synchronize(), stream.IsDone().status(),
+                                     stream.WaitFor(never), recorded.Record(stream)}) {
+      BOOST_CHECK_EQUAL(Said(said), expected);
+      if (!said.ok()) BOOST_TEST(Mentions(said, "a blocking stream of its context captures"));
     }
-    BOOST_TEST((stream.capture_state() == state));
+    BOOST_TEST((stream.capture_status() == status));
   }
 }
 
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(the_capturing_stream_is_not_waited_for) {
   DuringEachCapture(guest, [&] {
     const StreamRef stream = StreamRef::Borrow(guest.stream).value();
     BOOST_CHECK(stream == owned.ref());
-    BOOST_TEST((stream.capture_state() == CaptureState::kActive));
+    BOOST_TEST((stream.capture_status() == CU_STREAM_CAPTURE_STATUS_ACTIVE));
     for (const absl::Status& status :
          {stream.Synchronize(), stream.IsDone().status(), owned.Release()}) {
       IS(Said(status), STREAM_CAPTURE_UNSUPPORTED);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(other_streams_and_events_work) {
         OK(Said(stream.ref().WaitFor(event)));
         OK(Said(stream.ref().Synchronize()));
         BOOST_TEST(stream.ref().IsDone().value());
-        BOOST_TEST((stream.ref().capture_state() == CaptureState::kNone));
+        BOOST_TEST((stream.ref().capture_status() == CU_STREAM_CAPTURE_STATUS_NONE));
         const StreamRef per_thread = StreamRef::Borrow(CU_STREAM_PER_THREAD, context);
         OK(Said(per_thread.Synchronize()));
         OK(Said(event.Record(per_thread)));
@@ -115,13 +115,14 @@ BOOST_AUTO_TEST_CASE(other_streams_and_events_work) {
 BOOST_AUTO_TEST_CASE(stream_0_is_refused_while_a_blocking_stream_of_its_context_captures) {
   const Guest guest(CU_STREAM_DEFAULT);
   DuringEachCapture(guest, [&] {
-    CheckOnLegacy(ContextOf(guest), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CaptureState::kActive);
-    CheckOnLegacy(RefTo(guest.other), CUDA_SUCCESS, CaptureState::kNone);
+    CheckOnLegacy(ContextOf(guest), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                  CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    CheckOnLegacy(RefTo(guest.other), CUDA_SUCCESS, CU_STREAM_CAPTURE_STATUS_NONE);
   });
-  CheckOnLegacy(ContextOf(guest), CUDA_SUCCESS, CaptureState::kNone);
+  CheckOnLegacy(ContextOf(guest), CUDA_SUCCESS, CU_STREAM_CAPTURE_STATUS_NONE);
   const Guest non_blocking;
   DuringEachCapture(non_blocking, [&] {
-    CheckOnLegacy(ContextOf(non_blocking), CUDA_SUCCESS, CaptureState::kNone);
+    CheckOnLegacy(ContextOf(non_blocking), CUDA_SUCCESS, CU_STREAM_CAPTURE_STATUS_NONE);
   });
 }
 
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_lost_capture_is_told) {
   Lose(guest);
   IS(Said(StreamRef::Borrow(guest.stream)), STREAM_CAPTURE_INVALIDATED);
   const StreamRef stream = owned.ref();
-  BOOST_TEST((stream.capture_state() == CaptureState::kInvalidated));
+  BOOST_TEST((stream.capture_status() == CU_STREAM_CAPTURE_STATUS_INVALIDATED));
   for (const absl::Status& status :
        {stream.Synchronize(), stream.IsDone().status(), stream.WaitFor(event), event.Record(stream),
         owned.Release()}) {
@@ -212,13 +213,13 @@ BOOST_AUTO_TEST_CASE(a_stream_joins_the_capture_and_is_joined) {
   DuringEachCapture(guest, [&] {
     OK(Said(forked.Record(stream)));
     OK(Said(second.WaitFor(forked)));
-    BOOST_TEST((second.capture_state() == CaptureState::kActive));
+    BOOST_TEST((second.capture_status() == CU_STREAM_CAPTURE_STATUS_ACTIVE));
     OK(guest.Fill(guest.second));
     IS(Said(second.Synchronize()), STREAM_CAPTURE_UNSUPPORTED);
     OK(Said(joined.Record(second)));
     OK(Said(stream.WaitFor(joined)));
   });
-  BOOST_TEST((second.capture_state() == CaptureState::kNone));
+  BOOST_TEST((second.capture_status() == CU_STREAM_CAPTURE_STATUS_NONE));
 }
 
 BOOST_AUTO_TEST_CASE(a_capture_does_not_wait_for_what_is_outside) {

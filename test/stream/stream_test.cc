@@ -27,7 +27,7 @@ void CheckWorks(const StreamRef& stream, const Entries& stack) {
   OK(Said(stream.Synchronize()));
   BOOST_TEST(stream.IsDone().value());
   BOOST_TEST(stream.device().value().get() == 0);
-  BOOST_TEST((stream.capture_state() == CaptureState::kNone));
+  BOOST_TEST((stream.capture_status() == CU_STREAM_CAPTURE_STATUS_NONE));
   Event event = MakeEvent(stream.context());
   OK(Said(event.Record(stream)));
   OK(Said(stream.WaitFor(event)));
@@ -42,7 +42,7 @@ void CheckRefuses(const StreamRef& stream, CUresult code, absl::StatusCode canon
     BOOST_CHECK_EQUAL(Said(status), code);
     BOOST_TEST((status.code() == canonical), status.message());
   }
-  BOOST_TEST((stream.capture_state() == CaptureState::kUnknown));
+  BOOST_TEST((stream.capture_status() == std::nullopt));
   BOOST_TEST(GetStack() == stack);
 }
 

@@ -15,7 +15,6 @@
 namespace cuguest_streams {
 
 using namespace cuguest_test;
-using cuguest::CaptureState;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Event;

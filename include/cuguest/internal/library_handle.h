@@ -24,30 +24,27 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 namespace impl {
 
-// LibraryTraits
-//
-// What is to be known of the library of a `Table`, beside its functions:
+// What a `Library`, impl::Cublas and the like, has: pointers to its functions, by the names of its
+// list, which Link() sets and Entries() names, and
 //   kLibrary, kStem, kMajor                       its codes, its file's name and version
-// and for LibraryHandle
-//   Handle, Code                                  types; Code{} is success
-//   kName, kDestroyEndsCaptures, kTakesWorkspace
+//   Handle                                        type
+//   kHasLayouts, kTakesWorkspace                  what a handle is made for, and a scope is given
+// and, where LibraryHandle below is its handle's class,
+//   Code                                          type; Code{} is success
+//   kName, kDestroyEndsCaptures
 //   Settings                                      a std::tuple of Setting<...>
-template <typename Table>
-struct LibraryTraits;
 
-// One setting of a handle, by the functions of its table, and the value with which the library
+// One setting of a handle, by the functions of its library, and the value with which the library
 // made it.
 template <auto kGet, auto kSet>
 class Setting;
-template <typename Table, typename Code, typename Handle, typename Value,
-          Code (*Table::*kGet)(Handle, Value*), Code (*Table::*kSet)(Handle, Value)>
+template <typename Library, typename Code, typename Handle, typename Value,
+          Code (*Library::*kGet)(Handle, Value*), Code (*Library::*kSet)(Handle, Value)>
 class Setting<kGet, kSet> {
  public:
-  CUGUEST_HIDE Code Read(const Table& library, Handle handle) {
-    return (library.*kGet)(handle, &made_);
-  }
+  Code Read(const Library& library, Handle handle) { return (library.*kGet)(handle, &made_); }
   // `*changed` if it had to be set.
-  CUGUEST_HIDE Code PutBack(const Table& library, Handle handle, bool* changed) const {
+  Code PutBack(const Library& library, Handle handle, bool* changed) const {
     Value now = made_;
     const Code code = (library.*kGet)(handle, &now);
     if (code != Code{} || now == made_) return code;
@@ -62,22 +59,20 @@ class Setting<kGet, kSet> {
 // LibraryHandle
 //
 // A handle, and the settings with which the library made it.
-template <typename Table>
+template <typename Library>
 class LibraryHandle {
-  using Traits = LibraryTraits<Table>;
-  using Handle = typename Traits::Handle;
-  using Code = typename Traits::Code;
+  using Handle = typename Library::Handle;
+  using Code = typename Library::Code;
 
  public:
-  CUGUEST_HIDE static Handle Get(void* self) {
+  static Handle Get(void* self) {
     return self == nullptr ? nullptr : static_cast<LibraryHandle*>(self)->handle_;
   }
 
-  CUGUEST_HIDE static absl::StatusOr<void*> Make(const void* library, const ContextRef&,
-                                                 const void*) {
+  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
     std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle);
     if (made == nullptr) {
-      return absl::ResourceExhaustedError(std::string("make ") + Traits::kName +
+      return absl::ResourceExhaustedError(std::string("make ") + Library::kName +
                                           ": no host memory");
     }
     absl::Status created = Say(Of(library).Create(&made->handle_), "make ");
@@ -91,12 +86,12 @@ class LibraryHandle {
     return made.release();
   }
 
-  CUGUEST_HIDE static absl::Status Begin(const void* library, void* self,
-                                         const internal::HandleRequest& request) {
+  static absl::Status Begin(const void* library, void* self,
+                            const internal::HandleRequest& request) {
     // Of cuBLAS, this takes the last user's workspace away, too.
     const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
     absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
-    if constexpr (Traits::kTakesWorkspace) {
+    if constexpr (Library::kTakesWorkspace) {
       if (!status.ok() || request.work_area == nullptr) return status;
       return Say(
           Of(library).SetWorkspace(Get(self), reinterpret_cast<void*>(request.work_area->pointer),
@@ -106,7 +101,7 @@ class LibraryHandle {
     return status;
   }
 
-  CUGUEST_HIDE static internal::PutBack End(const void* library, void* self, absl::Status* why) {
+  static internal::PutBack End(const void* library, void* self, absl::Status* why) {
     bool changed = false;
     const Code code = static_cast<LibraryHandle*>(self)->ForEachSetting(
         [&](const auto& setting) { return setting.PutBack(Of(library), Get(self), &changed); });
@@ -115,33 +110,31 @@ class LibraryHandle {
     return changed ? internal::PutBack::kChanged : internal::PutBack::kUnchanged;
   }
 
-  CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
+  static void Destroy(const void* library, void* self, bool is_over) {
     const std::unique_ptr<LibraryHandle> ending(static_cast<LibraryHandle*>(self));
     if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
   }
 
-  CUGUEST_HIDE static constexpr internal::HandleType kType = {Traits::kName,
-                                                              /*make_ends_captures=*/false,
-                                                              Traits::kDestroyEndsCaptures,
-                                                              &Make,
-                                                              nullptr,
-                                                              &Begin,
-                                                              &End,
-                                                              &Destroy};
+  static constexpr internal::HandleType kType = {Library::kName,
+                                                 /*make_ends_captures=*/false,
+                                                 Library::kDestroyEndsCaptures,
+                                                 &Make,
+                                                 nullptr,
+                                                 &Begin,
+                                                 &End,
+                                                 &Destroy};
 
  private:
-  CUGUEST_HIDE static const Table& Of(const void* library) {
-    return *static_cast<const Table*>(library);
-  }
+  static const Library& Of(const void* library) { return *static_cast<const Library*>(library); }
 
-  CUGUEST_HIDE static absl::Status Say(Code code, const char* doing) {
+  static absl::Status Say(Code code, const char* doing) {
     if (code == Code{}) return absl::OkStatus();  // before the text is made
-    return internal::ToLibraryStatus(Traits::kLibrary, code, std::string(doing) + Traits::kName);
+    return internal::ToLibraryStatus(Library::kLibrary, code, std::string(doing) + Library::kName);
   }
 
   // The first failure of step(setting).
-  template <typename Step, CUGUEST_HIDE_TEMPLATE>
-  CUGUEST_HIDE Code ForEachSetting(const Step& step) {
+  template <typename Step>
+  Code ForEachSetting(const Step& step) {
     Code code{};
     std::apply(
         [&](auto&... setting) { static_cast<void>((((code = step(setting)) == Code{}) && ...)); },
@@ -150,7 +143,7 @@ class LibraryHandle {
   }
 
   Handle handle_ = nullptr;
-  typename Traits::Settings settings_;
+  typename Library::Settings settings_;
 };
 
 }  // namespace impl

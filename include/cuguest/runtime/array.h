@@ -6,11 +6,10 @@
 ///   cudaArray_t picture = runtime::ToRuntime(driver_array);
 ///   cudaMemcpy2DToArray(picture, ...);
 ///
-///   absl::StatusOr<runtime::ArrayFormat> format =
+///   absl::StatusOr<CUDA_ARRAY_DESCRIPTOR> shape =
 ///       runtime::ToDriver(cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat));
-///   if (!format.ok()) return format.status();
-///   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
-///   descriptor.NumChannels = format->channels;    // 4
+///   if (!shape.ok()) return shape.status();
+///   shape->Width = 640;  // of four CU_AD_FORMAT_FLOAT
 
 #ifndef CUGUEST_RUNTIME_ARRAY_H_
 #define CUGUEST_RUNTIME_ARRAY_H_
@@ -28,27 +27,18 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// The handles are one value with two types: null stays null.
 /// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
-[[nodiscard]] CUGUEST_HIDE inline CUarray ToDriver(cudaArray_t array) noexcept {
+[[nodiscard]] inline CUarray ToDriver(cudaArray_t array) noexcept {
   return reinterpret_cast<CUarray>(array);
 }
-[[nodiscard]] CUGUEST_HIDE inline cudaArray_t ToRuntime(CUarray array) noexcept {
+[[nodiscard]] inline cudaArray_t ToRuntime(CUarray array) noexcept {
   return reinterpret_cast<cudaArray_t>(array);
 }
-[[nodiscard]] CUGUEST_HIDE inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
+[[nodiscard]] inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
   return reinterpret_cast<CUmipmappedArray>(array);
 }
-[[nodiscard]] CUGUEST_HIDE inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
+[[nodiscard]] inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
   return reinterpret_cast<cudaMipmappedArray_t>(array);
 }
-
-/// The driver's form of a channel descriptor.
-struct ArrayFormat {
-  CUarray_format format;
-  unsigned channels;
-  CUGUEST_HIDE friend bool operator==(const ArrayFormat& a, const ArrayFormat& b) {
-    return a.format == b.format && a.channels == b.channels;
-  }
-};
 
 namespace impl {
 
@@ -59,7 +49,7 @@ struct FormatRow {
   unsigned channels;  // 0: 1, 2 or 4
 };
 
-CUGUEST_HIDE inline constexpr FormatRow kFormats[] = {
+inline constexpr FormatRow kFormats[] = {
     {CU_AD_FORMAT_UNSIGNED_INT8, cudaChannelFormatKindUnsigned, 8, 0},
     {CU_AD_FORMAT_UNSIGNED_INT16, cudaChannelFormatKindUnsigned, 16, 0},
     {CU_AD_FORMAT_UNSIGNED_INT32, cudaChannelFormatKindUnsigned, 32, 0},
@@ -83,7 +73,7 @@ CUGUEST_HIDE inline constexpr FormatRow kFormats[] = {
 };
 
 // The number of channels from x on, if all have as many bits as x; otherwise 0.
-CUGUEST_HIDE inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
+inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
   const int bits[] = {desc.x, desc.y, desc.z, desc.w};
   unsigned channels = 0;
   while (channels < 4 && bits[channels] == desc.x) ++channels;
@@ -93,23 +83,24 @@ CUGUEST_HIDE inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
   return channels;
 }
 
-CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
+inline bool Fits(const FormatRow& row, unsigned channels) {
   return row.channels != 0 ? row.channels == channels
                            : channels == 1 || channels == 2 || channels == 4;
 }
 
 }  // namespace impl
 
+/// A channel descriptor as the driver has it: Format and NumChannels. Width and Height are 0.
 /// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised ones of 8
 /// and 16 bits. Not the block-compressed and planar ones.
 /// Errors: kInvalidArgument  a format that is left out, or that no array can have: three channels,
 ///                           unequal ones, an unknown size
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
+[[nodiscard]] inline absl::StatusOr<CUDA_ARRAY_DESCRIPTOR> ToDriver(
     const cudaChannelFormatDesc& desc) {
   const unsigned channels = impl::ChannelsOf(desc);
   for (const impl::FormatRow& row : impl::kFormats) {
     if (row.kind == desc.f && row.bits == desc.x && impl::Fits(row, channels)) {
-      return ArrayFormat{row.format, channels};
+      return CUDA_ARRAY_DESCRIPTOR{0, 0, row.format, channels};
     }
   }
   return absl::InvalidArgumentError(
@@ -119,16 +110,17 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
       "; an array has 1, 2 or 4 channels of one size");
 }
 
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(
-    const ArrayFormat& format) {
+/// Of Format and NumChannels, which are all that is read.
+[[nodiscard]] inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(
+    const CUDA_ARRAY_DESCRIPTOR& array) {
   for (const impl::FormatRow& row : impl::kFormats) {
-    if (row.format != format.format || !impl::Fits(row, format.channels)) continue;
-    const auto bits = [&](unsigned channel) { return channel < format.channels ? row.bits : 0; };
+    if (row.format != array.Format || !impl::Fits(row, array.NumChannels)) continue;
+    const auto bits = [&](unsigned channel) { return channel < array.NumChannels ? row.bits : 0; };
     return cudaChannelFormatDesc{bits(0), bits(1), bits(2), bits(3), row.kind};
   }
   return absl::InvalidArgumentError("convert an array format: CUarray_format " +
-                                    std::to_string(static_cast<unsigned>(format.format)) +
-                                    " with " + std::to_string(format.channels) +
+                                    std::to_string(static_cast<unsigned>(array.Format)) + " with " +
+                                    std::to_string(array.NumChannels) +
                                     " channels has no channel descriptor here");
 }
 

@@ -32,8 +32,10 @@
 #define CUGUEST_BEGIN_RUNTIME_NAMESPACE                     \
   CUGUEST_BEGIN_NAMESPACE                                   \
   namespace runtime __attribute__((visibility("hidden"))) { \
+    inline namespace CUGUEST_INTERNAL_RELEASE {             \
     inline namespace CUGUEST_RUNTIME_DEFAULT_STREAM {
 #define CUGUEST_END_RUNTIME_NAMESPACE \
+  } /* inline namespace */            \
   } /* inline namespace */            \
   } /* namespace runtime */           \
   CUGUEST_END_NAMESPACE

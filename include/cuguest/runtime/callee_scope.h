@@ -39,28 +39,25 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 class [[nodiscard]] CalleeScope {
  public:
   /// As ContextGuard's: `context` must be alive; a ContextRef is checked.
-  [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(const ContextRef& context,
-                                                  Location where = Location::Here()) noexcept
+  [[nodiscard]] explicit CalleeScope(const ContextRef& context,
+                                     Location where = Location::Here()) noexcept
       : errors_(where), guard_(context, GuardMode::kAlwaysPush, where) {}
-  [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(CUcontext context,
-                                                  Location where = Location::Here()) noexcept
+  [[nodiscard]] explicit CalleeScope(CUcontext context, Location where = Location::Here()) noexcept
       : errors_(where), guard_(context, GuardMode::kAlwaysPush, where) {}
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return guard_.result(); }
-  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return guard_.doing(); }
-  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return guard_.advice(); }
+  [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] CUresult result() const noexcept { return guard_.result(); }
+  [[nodiscard]] const char* doing() const noexcept { return guard_.doing(); }
+  [[nodiscard]] const char* advice() const noexcept { return guard_.advice(); }
 
   /// For calls of the callee whose error is expected; see LastErrorScope::Note.
-  CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
-    return errors_.Note(code, call);
-  }
+  cudaError_t Note(cudaError_t code, const char* call) noexcept { return errors_.Note(code, call); }
 
   /// As ContextGuard::Reassert.
-  CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
+  CUresult Reassert() noexcept { return guard_.Reassert(); }
 
   /// Ends the scope now, by ContextGuard::Leave and LastErrorScope::Leave.
-  CUGUEST_HIDE CUresult Leave() noexcept {
+  CUresult Leave() noexcept {
     const CUresult code = guard_.Leave();
     static_cast<void>(errors_.Leave());
     return code;

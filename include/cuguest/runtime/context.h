@@ -50,12 +50,12 @@ struct RuntimeContext {
   Device device;
 
   /// Whether the runtime works in a primary context, or will.
-  [[nodiscard]] CUGUEST_HIDE bool is_primary() const {
+  [[nodiscard]] bool is_primary() const {
     return kind == Kind::kPrimary || kind == Kind::kBinds || kind == Kind::kCreates;
   }
 
   /// "works in the primary context of device 0, which is current", ...
-  [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
+  [[nodiscard]] std::string ToString() const {
     const std::string on = std::to_string(device.get());
     switch (kind) {
       case Kind::kUser:
@@ -80,12 +80,12 @@ struct RuntimeContext {
   /// Errors:  those of Driver::GetInitialized(), and the driver's.
   /// Cost:    3 driver calls with nothing current; 3 or 4 with a context, that once 5, or 7 if the
   ///          primary is active. Those about the primary take the driver's lock: not for hot paths.
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();
+  [[nodiscard]] static absl::StatusOr<RuntimeContext> Query();
 };
 
 namespace impl {
 
-CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
+inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   const absl::StatusOr<Device> first = DeviceAt(Device::Ordinal{0});
   if (!first.ok()) return first.status();
   const PrimaryContext::State state = PrimaryContext::Query(*first);

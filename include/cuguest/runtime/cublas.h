@@ -56,53 +56,50 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// seen in the current context, the status is that: kDataLoss, with CodeOf() of status.h.
 /// Threads: any. Stack, last error: not touched. No handle is needed.
 /// Cost:    one comparison on success; on failure two driver calls, contention-free.
-[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
-                                                        std::string_view object = {}) {
+[[nodiscard]] inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
+                                           std::string_view object = {}) {
   return internal::ToLibraryStatus(internal::Library::kCublas, code, doing, object);
 }
 
 /// The code that ToStatus() made `status` from, directly or in a function here; nothing for another
 /// status. CUBLAS_STATUS_SUCCESS for an OK one.
-[[nodiscard]] CUGUEST_HIDE inline std::optional<cublasStatus_t> CublasCodeOf(
-    const absl::Status& status) {
+[[nodiscard]] inline std::optional<cublasStatus_t> CublasCodeOf(const absl::Status& status) {
   return internal::LibraryCodeOfType<cublasStatus_t>(internal::Library::kCublas, status);
 }
 
-/// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
-struct CublasLibrary : LibraryTable<CublasLibrary> {
+namespace impl {
+
+struct Cublas {
   CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
- private:
-  friend LibraryTable;
-  CUGUEST_HIDE CublasLibrary() = default;
-  CUGUEST_HIDE void Link() { CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK); }
-  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+  static constexpr internal::Library kLibrary = internal::Library::kCublas;
+  static constexpr char kStem[] = "libcublas";
+  static constexpr int kMajor = CUBLAS_VER_MAJOR;
+  using Handle = cublasHandle_t;
+  static constexpr bool kHasLayouts = false;
+  using Code = cublasStatus_t;
+  static constexpr char kName[] = "a cuBLAS handle";
+  static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = true;
+  using Settings = std::tuple<Setting<&Cublas::GetPointerMode, &Cublas::SetPointerMode>,
+                              Setting<&Cublas::GetMathMode, &Cublas::SetMathMode>,
+                              Setting<&Cublas::GetAtomicsMode, &Cublas::SetAtomicsMode>,
+                              Setting<&Cublas::GetSmCountTarget, &Cublas::SetSmCountTarget>>;
+
+ protected:
+  Cublas() = default;
+  void Link() { CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  std::vector<internal::LibraryEntry> Entries() {
     return {CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_FIND)};
   }
 };
 
+}  // namespace impl
+
 #undef CUGUEST_CUBLAS_ENTRIES
 
-namespace impl {
-
-template <>
-struct LibraryTraits<CublasLibrary> {
-  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCublas;
-  CUGUEST_HIDE static constexpr char kStem[] = "libcublas";
-  CUGUEST_HIDE static constexpr int kMajor = CUBLAS_VER_MAJOR;
-  using Handle = cublasHandle_t;
-  using Code = cublasStatus_t;
-  CUGUEST_HIDE static constexpr char kName[] = "a cuBLAS handle";
-  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
-  CUGUEST_HIDE static constexpr bool kTakesWorkspace = true;
-  using Settings =
-      std::tuple<Setting<&CublasLibrary::GetPointerMode, &CublasLibrary::SetPointerMode>,
-                 Setting<&CublasLibrary::GetMathMode, &CublasLibrary::SetMathMode>,
-                 Setting<&CublasLibrary::GetAtomicsMode, &CublasLibrary::SetAtomicsMode>,
-                 Setting<&CublasLibrary::GetSmCountTarget, &CublasLibrary::SetSmCountTarget>>;
-};
-
-}  // namespace impl
+/// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
+using CublasLibrary = LibraryTable<impl::Cublas>;
 
 /// The cuBLAS handles of a library or program. LibraryHandles has the rest of the contract.
 /// Count:   none. cuBLAS itself keeps two references to a primary context, from the first handle
@@ -110,16 +107,7 @@ struct LibraryTraits<CublasLibrary> {
 /// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
 ///          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and
 ///          in a context waits for all work there: call it before any work there waits for you.
-class CublasHandles : public LibraryHandles<CublasLibrary> {
- public:
-  using LibraryHandles::LibraryHandles;
-
-  /// Makes handles until `context` has at least `count`, idle or in use. Invalidates no capture.
-  /// Errors: those of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t), and
-  ///         kResourceExhausted  no device or host memory. Handles made before the failure stay.
-  /// Cost:   that of the handles, and five driver calls if the context is current, else seven.
-  using LibraryHandles::Prepare;
-};
+using CublasHandles = LibraryHandles<impl::Cublas>;
 
 /// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
 /// capture mode, and sets the handle's stream, and its workspace if one is given. Its end restores
@@ -150,20 +138,7 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 ///          current; a cublasSetWorkspace more with a workspace. A thread finds at once the handle
 ///          that it had last. The first scope in a context, and at each depth of concurrency, makes
 ///          its handle: see CublasHandles.
-class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {
- public:
-  /// With the workspace that cuBLAS has for the handle.
-  using LibraryScope::LibraryScope;
-
-  /// With `workspace`, which must outlive the scope's work and any graph that captured it. cuBLAS
-  /// recommends 32 MiB on Hopper, 4 MiB on older devices; with an empty view it does without.
-  CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
-                           DeviceView<std::byte> workspace, Location where = Location::Here())
-      : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {}
-
-  /// nullptr unless ok(). Valid until the scope ends, on this thread; do not destroy it.
-  using LibraryScope::handle;
-};
+using CublasScope = LibraryScope<impl::Cublas>;
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

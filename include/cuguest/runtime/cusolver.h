@@ -43,73 +43,61 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// As ToStatus(cublasStatus_t). cuSOLVER has no words of its own: these are from its documentation.
-[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusolverStatus_t code,
-                                                        std::string_view doing,
-                                                        std::string_view object = {}) {
+[[nodiscard]] inline absl::Status ToStatus(cusolverStatus_t code, std::string_view doing,
+                                           std::string_view object = {}) {
   return internal::ToLibraryStatus(internal::Library::kCusolver, code, doing, object);
 }
 
 /// As CublasCodeOf().
-[[nodiscard]] CUGUEST_HIDE inline std::optional<cusolverStatus_t> CusolverCodeOf(
-    const absl::Status& status) {
+[[nodiscard]] inline std::optional<cusolverStatus_t> CusolverCodeOf(const absl::Status& status) {
   return internal::LibraryCodeOfType<cusolverStatus_t>(internal::Library::kCusolver, status);
 }
 
-/// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
-struct CusolverLibrary : LibraryTable<CusolverLibrary> {
+namespace impl {
+
+struct Cusolver {
   CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
- private:
-  friend LibraryTable;
-  CUGUEST_HIDE CusolverLibrary() = default;
-  CUGUEST_HIDE void Link() { CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_LINK); }
-  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+  static constexpr internal::Library kLibrary = internal::Library::kCusolver;
+  static constexpr char kStem[] = "libcusolver";
+  static constexpr int kMajor = CUSOLVER_VER_MAJOR;
+  using Handle = cusolverDnHandle_t;
+  static constexpr bool kHasLayouts = false;
+  using Code = cusolverStatus_t;
+  static constexpr char kName[] = "a cuSOLVER handle";
+  static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = false;
+#if CUSOLVER_VERSION >= 11500
+  using Settings =
+      std::tuple<Setting<&Cusolver::GetDeterministicMode, &Cusolver::SetDeterministicMode>>;
+#else
+  using Settings = std::tuple<>;
+#endif
+
+ protected:
+  Cusolver() = default;
+  void Link() { CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  std::vector<internal::LibraryEntry> Entries() {
     return {CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_FIND)};
   }
 };
 
+}  // namespace impl
+
 #undef CUGUEST_CUSOLVER_ENTRIES
 #undef CUGUEST_CUSOLVER_MODE_ENTRIES
 
-namespace impl {
-
-template <>
-struct LibraryTraits<CusolverLibrary> {
-  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCusolver;
-  CUGUEST_HIDE static constexpr char kStem[] = "libcusolver";
-  CUGUEST_HIDE static constexpr int kMajor = CUSOLVER_VER_MAJOR;
-  using Handle = cusolverDnHandle_t;
-  using Code = cusolverStatus_t;
-  CUGUEST_HIDE static constexpr char kName[] = "a cuSOLVER handle";
-  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
-  CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
-#if CUSOLVER_VERSION >= 11500
-  using Settings = std::tuple<
-      Setting<&CusolverLibrary::GetDeterministicMode, &CusolverLibrary::SetDeterministicMode>>;
-#else
-  using Settings = std::tuple<>;
-#endif
-};
-
-}  // namespace impl
+/// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
+using CusolverLibrary = LibraryTable<impl::Cusolver>;
 
 /// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
-class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
- public:
-  using LibraryHandles::LibraryHandles;
-  using LibraryHandles::Prepare;
-};
+using CusolverDnHandles = LibraryHandles<impl::Cusolver>;
 
 /// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the handle has
 /// the deterministic mode with which cuSOLVER made it, if compiled with headers of CUDA 12.2 or
 /// newer. The caller restores math mode and emulation strategy, which not every cuSOLVER 12 has.
 /// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
-class [[nodiscard]] CusolverDnScope : public LibraryScope<CusolverLibrary> {
- public:
-  using LibraryScope::LibraryScope;
-
-  using LibraryScope::handle;
-};
+using CusolverDnScope = LibraryScope<impl::Cusolver>;
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

@@ -35,68 +35,55 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// As ToStatus(cublasStatus_t), with the words of cusparseGetErrorString.
-[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusparseStatus_t code,
-                                                        std::string_view doing,
-                                                        std::string_view object = {}) {
+[[nodiscard]] inline absl::Status ToStatus(cusparseStatus_t code, std::string_view doing,
+                                           std::string_view object = {}) {
   return internal::ToLibraryStatus(internal::Library::kCusparse, code, doing, object);
 }
 
 /// As CublasCodeOf().
-[[nodiscard]] CUGUEST_HIDE inline std::optional<cusparseStatus_t> CusparseCodeOf(
-    const absl::Status& status) {
+[[nodiscard]] inline std::optional<cusparseStatus_t> CusparseCodeOf(const absl::Status& status) {
   return internal::LibraryCodeOfType<cusparseStatus_t>(internal::Library::kCusparse, status);
 }
 
-/// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
-struct CusparseLibrary : LibraryTable<CusparseLibrary> {
+namespace impl {
+
+struct Cusparse {
   CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
- private:
-  friend LibraryTable;
-  CUGUEST_HIDE CusparseLibrary() = default;
-  CUGUEST_HIDE void Link() { CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_LINK); }
-  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+  static constexpr internal::Library kLibrary = internal::Library::kCusparse;
+  static constexpr char kStem[] = "libcusparse";
+  static constexpr int kMajor = CUSPARSE_VER_MAJOR;
+  using Handle = cusparseHandle_t;
+  static constexpr bool kHasLayouts = false;
+  using Code = cusparseStatus_t;
+  static constexpr char kName[] = "a cuSPARSE handle";
+  static constexpr bool kDestroyEndsCaptures = false;
+  static constexpr bool kTakesWorkspace = false;
+  using Settings = std::tuple<Setting<&Cusparse::GetPointerMode, &Cusparse::SetPointerMode>>;
+
+ protected:
+  Cusparse() = default;
+  void Link() { CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  std::vector<internal::LibraryEntry> Entries() {
     return {CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_FIND)};
   }
 };
 
+}  // namespace impl
+
 #undef CUGUEST_CUSPARSE_ENTRIES
 
-namespace impl {
-
-template <>
-struct LibraryTraits<CusparseLibrary> {
-  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCusparse;
-  CUGUEST_HIDE static constexpr char kStem[] = "libcusparse";
-  CUGUEST_HIDE static constexpr int kMajor = CUSPARSE_VER_MAJOR;
-  using Handle = cusparseHandle_t;
-  using Code = cusparseStatus_t;
-  CUGUEST_HIDE static constexpr char kName[] = "a cuSPARSE handle";
-  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = false;
-  CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
-  using Settings =
-      std::tuple<Setting<&CusparseLibrary::GetPointerMode, &CusparseLibrary::SetPointerMode>>;
-};
-
-}  // namespace impl
+/// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
+using CusparseLibrary = LibraryTable<impl::Cusparse>;
 
 /// As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
 /// and destroying one invalidates no capture.
-class CusparseHandles : public LibraryHandles<CusparseLibrary> {
- public:
-  using LibraryHandles::LibraryHandles;
-  using LibraryHandles::Prepare;
-};
+using CusparseHandles = LibraryHandles<impl::Cusparse>;
 
 /// As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
 /// the pointer mode with which cuSPARSE made it.
 /// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
-class [[nodiscard]] CusparseScope : public LibraryScope<CusparseLibrary> {
- public:
-  using LibraryScope::LibraryScope;
-
-  using LibraryScope::handle;
-};
+using CusparseScope = LibraryScope<impl::Cusparse>;
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

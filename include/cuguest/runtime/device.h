@@ -21,7 +21,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// The number that cudaSetDevice and the like take, interchangeable with the driver's handle.
 /// Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
-[[nodiscard]] CUGUEST_HIDE constexpr int ToRuntime(Device device) noexcept {
+[[nodiscard]] constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }
 
@@ -29,7 +29,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
 /// Stack, count, last error: not touched.
 /// Errors: as DeviceAt: kNotFound with the number of devices there are.
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
+[[nodiscard]] inline absl::StatusOr<Device> FromRuntime(int number) {
   return DeviceAt(Device::Ordinal{number});
 }
 

@@ -33,8 +33,8 @@ namespace impl {
 
 // Runs `call` (a runtime call that `name` names) in `context`, in relaxed capture mode.
 template <typename Call>
-CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
-                                 const std::string& doing, const Call& call) {
+absl::Status CallIn(const ContextRef& context, const char* name, const std::string& doing,
+                    const Call& call) {
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   const CaptureModeGuard relaxed;
@@ -56,8 +56,8 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 /// Cost: a ContextGuard, a CaptureModeGuard, a LastErrorScope with one Note(), one runtime call,
 ///       and DeviceBuffer::Adopt.
 template <typename T>
-[[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
-                                                                          std::size_t count) {
+[[nodiscard]] absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
+                                                             std::size_t count) {
   if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
     return absl::InvalidArgumentError("allocate " + std::to_string(count) + " elements of " +
                                       std::to_string(sizeof(T)) +
@@ -83,7 +83,7 @@ template <typename T>
 ///         After any error but CUDA_ERROR_CONTEXT_IS_DESTROYED the buffer still owns it.
 /// Cost:   as AllocateBuffer(), without the last.
 template <typename T>
-CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
+absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   if (buffer.empty()) return absl::OkStatus();
   if (buffer.context().get() == nullptr) {
     return absl::InvalidArgumentError(

@@ -42,22 +42,22 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          of a ContextGuard and of releasing the reference, which take the driver's lock.
 class [[nodiscard]] DeviceGuard {
  public:
-  [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit DeviceGuard(
+  [[nodiscard]] [[gnu::always_inline]] inline explicit DeviceGuard(
       Device device, IfInactive if_inactive = IfInactive::kRefuse,
       Location where = Location::Here())
       : guard_(device, if_inactive, GuardMode::kElide, where) {}
-  [[gnu::always_inline]] CUGUEST_HIDE inline ~DeviceGuard() {}
+  [[gnu::always_inline]] inline ~DeviceGuard() {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] CUGUEST_HIDE Error error() const noexcept { return guard_.error(); }
+  [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] Error error() const noexcept { return guard_.error(); }
 
   /// Needs ok(). The context that the runtime works in; valid as long as this object.
-  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return guard_.context(); }
+  [[nodiscard]] const ContextRef& context() const noexcept { return guard_.context(); }
 
   /// As ContextGuard::Reassert.
-  CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
+  CUresult Reassert() noexcept { return guard_.Reassert(); }
 
  private:
   AcquiredGuard guard_;

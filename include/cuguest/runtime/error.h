@@ -37,26 +37,25 @@ using ::cuguest::IsSticky;
 using ::cuguest::ToStatus;
 
 /// The other API's code; see Note [Two APIs, one list of numbers].
-[[nodiscard]] CUGUEST_HIDE inline CUresult ToDriver(cudaError_t code) noexcept {
+[[nodiscard]] inline CUresult ToDriver(cudaError_t code) noexcept {
   return internal::RuntimeToDriver(static_cast<int>(code));
 }
-[[nodiscard]] CUGUEST_HIDE inline cudaError_t ToRuntime(CUresult code) noexcept {
+[[nodiscard]] inline cudaError_t ToRuntime(CUresult code) noexcept {
   return static_cast<cudaError_t>(internal::DriverToRuntime(code));
 }
 
 /// As the one of status.h, with the runtime's name in the text and the canonical code of
 /// ToDriver(code): equal errors of both APIs are equal in a switch on it.
 /// Cost: one comparison on success, nothing allocated; text is built on failure only.
-[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
-                                                        std::string_view object = {}) {
+[[nodiscard]] inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
+                                           std::string_view object = {}) {
   if (code == cudaSuccess) return absl::OkStatus();
   return internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
 }
 
 /// The runtime's code that `status` was made from, or ToRuntime() of the driver's code; cudaSuccess
 /// for OK, nothing for one made from neither. cuguest::CodeOf() has the driver's code of either.
-[[nodiscard]] CUGUEST_HIDE inline std::optional<cudaError_t> RuntimeCodeOf(
-    const absl::Status& status) {
+[[nodiscard]] inline std::optional<cudaError_t> RuntimeCodeOf(const absl::Status& status) {
   const std::optional<int> code = internal::RuntimeCodeOf(status);
   if (!code.has_value()) return std::nullopt;
   return static_cast<cudaError_t>(*code);
@@ -65,17 +64,15 @@ using ::cuguest::ToStatus;
 /// ErrorName() is the name ("cudaErrorMemoryAllocation"), ErrorText() one sentence that says what
 /// it means and what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
 /// Not cudaGetErrorName, which knows only its own runtime's codes.
-[[nodiscard]] CUGUEST_HIDE inline const char* ErrorName(cudaError_t code) noexcept {
+[[nodiscard]] inline const char* ErrorName(cudaError_t code) noexcept {
   return internal::RuntimeErrorName(static_cast<int>(code));
 }
-[[nodiscard]] CUGUEST_HIDE inline const char* ErrorText(cudaError_t code) noexcept {
+[[nodiscard]] inline const char* ErrorText(cudaError_t code) noexcept {
   return internal::RuntimeErrorText(static_cast<int>(code));
 }
 
 /// As the one of error.h.
-[[nodiscard]] CUGUEST_HIDE inline bool IsSticky(cudaError_t code) noexcept {
-  return IsSticky(ToDriver(code));
-}
+[[nodiscard]] inline bool IsSticky(cudaError_t code) noexcept { return IsSticky(ToDriver(code)); }
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

@@ -34,45 +34,33 @@ static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 /// The conversions below: null stays null.
 /// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t"; <driver_types.h>.
-[[nodiscard]] CUGUEST_HIDE constexpr CUfunction ToDriver(cudaFunction_t function) noexcept {
-  return function;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept {
-  return function;
-}
+[[nodiscard]] constexpr CUfunction ToDriver(cudaFunction_t function) noexcept { return function; }
+[[nodiscard]] constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept { return function; }
 
 #if CUDART_VERSION >= 12010
 static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 
 /// Needs: headers of CUDA 12.1 or newer; the runtime of older ones has no kernels.
-[[nodiscard]] CUGUEST_HIDE constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept {
-  return kernel;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept {
-  return kernel;
-}
+[[nodiscard]] constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept { return kernel; }
+[[nodiscard]] constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept { return kernel; }
 #endif
 
 /// A kernel in a symbol's place, for cudaLaunchKernel, cudaFuncGetAttributes and the like.
 /// Source: CUDA Runtime API, cudaLaunchKernel.
-[[nodiscard]] CUGUEST_HIDE inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
+[[nodiscard]] inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
 
 #if CUDART_VERSION >= 12090
 static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
 /// Needs: headers of CUDA 12.9 or newer; older ones may not have libraries.
-[[nodiscard]] CUGUEST_HIDE constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept {
-  return library;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept {
-  return library;
-}
+[[nodiscard]] constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept { return library; }
+[[nodiscard]] constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept { return library; }
 #endif
 
 namespace impl {
 
 template <typename Function>
-CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
+absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   return (*driver)->Require(entry);
@@ -93,8 +81,8 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 ///         and those of loading code
 /// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
 /// Source: CUDA Runtime API, cudaGetFuncBySymbol.
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
-                                                                        const ContextRef& context) {
+[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
+                                                           const ContextRef& context) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the function of a null symbol");
   const ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -108,8 +96,8 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 
 /// The same for a __global__ function of the program: FunctionOf(&Blur, context).
 template <typename... Parameters>
-[[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
-                                                                 const ContextRef& context) {
+[[nodiscard]] absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
+                                                    const ContextRef& context) {
   return FunctionOf(reinterpret_cast<const void*>(kernel), context);
 }
 
@@ -118,7 +106,7 @@ template <typename... Parameters>
 /// Errors: kNotFound  no __global__ function of a loaded shared object
 /// Cost:   one runtime call, which looks `symbol` up under a lock.
 /// Source: CUDA Runtime API, cudaGetKernel.
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
+[[nodiscard]] inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the kernel of a null symbol");
   LastErrorScope errors;
   cudaKernel_t kernel = nullptr;
@@ -129,7 +117,7 @@ template <typename... Parameters>
 
 /// The same for a __global__ function of the program: KernelOf(&Blur).
 template <typename... Parameters>
-[[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
+[[nodiscard]] absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
   return KernelOf(reinterpret_cast<const void*>(kernel));
 }
 #endif
@@ -139,8 +127,8 @@ template <typename... Parameters>
 ///         and those of loading code
 /// Cost:   a ContextGuard and one driver call.
 /// Source: CUDA Driver API, cuKernelGetFunction; docs/guarantees.md.
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
-                                                                        const ContextRef& context) {
+[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
+                                                           const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
   const auto get = impl::FindEntry(&Driver::KernelGetFunction);
   if (!get.ok()) return get.status();
@@ -154,7 +142,7 @@ template <typename... Parameters>
 
 /// The loaded code that a kernel is in. Cost: one driver call.
 /// Errors: kUnimplemented  a driver below CUDA 12.5
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
+[[nodiscard]] inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find a null kernel's code library");
   const auto get = impl::FindEntry(&Driver::KernelGetLibrary);
   if (!get.ok()) return get.status();
@@ -166,7 +154,7 @@ template <typename... Parameters>
 
 /// The loaded code that a function is in. Cost: one driver call.
 /// Errors: kUnimplemented  a driver below CUDA 11.0
-[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
+[[nodiscard]] inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
   const auto get = impl::FindEntry(&Driver::FuncGetModule);
   if (!get.ok()) return get.status();

@@ -32,12 +32,12 @@ namespace impl {
 
 // What stream 0 names in files compiled as this one: CU_STREAM_PER_THREAD, or CU_STREAM_LEGACY.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
-CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 2;
+inline constexpr cuuint64_t kDefaultStream = 2;
 #else
-CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 1;
+inline constexpr cuuint64_t kDefaultStream = 1;
 #endif
 
-CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
+inline CUstream Explicit(CUstream stream) noexcept {
   return stream != nullptr ? stream : reinterpret_cast<CUstream>(kDefaultStream);
 }
 
@@ -49,44 +49,28 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
 /// Stream 0 becomes the special handle that means the same in every file: CU_STREAM_LEGACY, or
 /// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have the
 /// same two. Special streams belong to whichever context is current when they are used.
-[[nodiscard]] CUGUEST_HIDE inline CUstream ToDriver(cudaStream_t stream) noexcept {
+[[nodiscard]] inline CUstream ToDriver(cudaStream_t stream) noexcept {
   return impl::Explicit(stream);
 }
-[[nodiscard]] CUGUEST_HIDE inline cudaStream_t ToRuntime(CUstream stream) noexcept {
+[[nodiscard]] inline cudaStream_t ToRuntime(CUstream stream) noexcept {
   return impl::Explicit(stream);
 }
 
 /// The flags of both APIs agree too: cudaEventDisableTiming is CU_EVENT_DISABLE_TIMING.
-[[nodiscard]] CUGUEST_HIDE constexpr CUevent ToDriver(cudaEvent_t event) noexcept { return event; }
-[[nodiscard]] CUGUEST_HIDE constexpr cudaEvent_t ToRuntime(CUevent event) noexcept { return event; }
+[[nodiscard]] constexpr CUevent ToDriver(cudaEvent_t event) noexcept { return event; }
+[[nodiscard]] constexpr cudaEvent_t ToRuntime(CUevent event) noexcept { return event; }
 
-[[nodiscard]] CUGUEST_HIDE constexpr CUgraph ToDriver(cudaGraph_t graph) noexcept { return graph; }
-[[nodiscard]] CUGUEST_HIDE constexpr cudaGraph_t ToRuntime(CUgraph graph) noexcept { return graph; }
-[[nodiscard]] CUGUEST_HIDE constexpr CUgraphNode ToDriver(cudaGraphNode_t node) noexcept {
-  return node;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaGraphNode_t ToRuntime(CUgraphNode node) noexcept {
-  return node;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr CUgraphExec ToDriver(cudaGraphExec_t exec) noexcept {
-  return exec;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaGraphExec_t ToRuntime(CUgraphExec exec) noexcept {
-  return exec;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr CUuserObject ToDriver(cudaUserObject_t object) noexcept {
-  return object;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaUserObject_t ToRuntime(CUuserObject object) noexcept {
-  return object;
-}
+[[nodiscard]] constexpr CUgraph ToDriver(cudaGraph_t graph) noexcept { return graph; }
+[[nodiscard]] constexpr cudaGraph_t ToRuntime(CUgraph graph) noexcept { return graph; }
+[[nodiscard]] constexpr CUgraphNode ToDriver(cudaGraphNode_t node) noexcept { return node; }
+[[nodiscard]] constexpr cudaGraphNode_t ToRuntime(CUgraphNode node) noexcept { return node; }
+[[nodiscard]] constexpr CUgraphExec ToDriver(cudaGraphExec_t exec) noexcept { return exec; }
+[[nodiscard]] constexpr cudaGraphExec_t ToRuntime(CUgraphExec exec) noexcept { return exec; }
+[[nodiscard]] constexpr CUuserObject ToDriver(cudaUserObject_t object) noexcept { return object; }
+[[nodiscard]] constexpr cudaUserObject_t ToRuntime(CUuserObject object) noexcept { return object; }
 
-[[nodiscard]] CUGUEST_HIDE constexpr CUmemoryPool ToDriver(cudaMemPool_t pool) noexcept {
-  return pool;
-}
-[[nodiscard]] CUGUEST_HIDE constexpr cudaMemPool_t ToRuntime(CUmemoryPool pool) noexcept {
-  return pool;
-}
+[[nodiscard]] constexpr CUmemoryPool ToDriver(cudaMemPool_t pool) noexcept { return pool; }
+[[nodiscard]] constexpr cudaMemPool_t ToRuntime(CUmemoryPool pool) noexcept { return pool; }
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

@@ -35,18 +35,18 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.
 class [[nodiscard]] LastErrorScope {
  public:
-  [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(Location where = Location::Here()) noexcept
+  [[nodiscard]] explicit LastErrorScope(Location where = Location::Here()) noexcept
       : where_(where), before_(cudaPeekAtLastError()) {}
   LastErrorScope(const LastErrorScope&) = delete;
   LastErrorScope& operator=(const LastErrorScope&) = delete;
-  CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Leave()); }
+  ~LastErrorScope() { static_cast<void>(Leave()); }
 
   /// The last error when the scope began.
-  [[nodiscard]] CUGUEST_HIDE cudaError_t before() const noexcept { return before_; }
+  [[nodiscard]] cudaError_t before() const noexcept { return before_; }
 
   /// Call it with each runtime call of the scope, `call` a text with static storage. Returns
   /// `code`. Check() names the first call after which the last error was another.
-  CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
+  cudaError_t Note(cudaError_t code, const char* call) noexcept {
     if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
     return code;
   }
@@ -54,7 +54,7 @@ class [[nodiscard]] LastErrorScope {
   /// OK while the last error is what it was. Otherwise a status of the new one, which names both
   /// and the call noted first after the change; kInternal if the old one was taken and none
   /// replaced it.
-  [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
+  [[nodiscard]] absl::Status Check() const {
     const cudaError_t now = cudaPeekAtLastError();
     if (now == before_) return absl::OkStatus();
     const std::string doing = std::string("keep the runtime's last error, which was ") +
@@ -69,7 +69,7 @@ class [[nodiscard]] LastErrorScope {
   /// errors stay. A change that no call was noted for is an incident (kLastError) with the new
   /// error as its result. Returns whether the last error is what it was; on another thread only
   /// reports kElsewhere, once, and returns false.
-  CUGUEST_HIDE bool Leave() noexcept {
+  bool Leave() noexcept {
     if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {
       internal::ReportIncident(Incident::Kind::kElsewhere, Incident::Repair::kUnrepaired,

@@ -17,33 +17,36 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/device_view.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_handle.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/internal/toolkit_library.h"
+#include "cuguest/location.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/stream.h"
 
-/// What a table's list X(member, function) is expanded with.
+/// What a library's list X(member, function) is expanded with.
 #define CUGUEST_LIBRARY_POINTER(Name, function) decltype(&::function) Name = nullptr;
 #define CUGUEST_LIBRARY_LINK(Name, function) Name = &::function;
 #define CUGUEST_LIBRARY_FIND(Name, function) {#function, &Name},
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-template <typename Table>
+template <typename Library>
 class LibraryScope;
 
-/// The functions of one toolkit library that its pool and its scope need.
+/// The functions of one toolkit library that its pool and its scope need: CublasLibrary and the
+/// like.
 /// Stack, count, last error: not touched. Needs and initialises no driver.
 /// Threads: a value; any thread.
 template <typename Library>
-class LibraryTable {
+class LibraryTable : public Library {
  public:
   /// Those that the program is linked with. Only a program that calls it (or the handles' default
   /// constructor) needs the library at link time.
-  [[nodiscard]] CUGUEST_HIDE static Library Linked() {
-    Library library;
+  [[nodiscard]] static LibraryTable Linked() {
+    LibraryTable library;
     library.Link();
     return library;
   }
@@ -55,8 +58,8 @@ class LibraryTable {
   ///         kFailedPrecondition  its major version is not the header's
   ///         and those of the library's ToStatus(), if it does not say its version
   /// Cost:   the first time: loading it (a second, and hundreds of MiB of address space).
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<Library> Open(const char* name = nullptr) {
-    Library library;
+  [[nodiscard]] static absl::StatusOr<LibraryTable> Open(const char* name = nullptr) {
+    LibraryTable library;
     absl::Status status = library.Load(name);
     if (!status.ok()) return status;
     return library;
@@ -69,42 +72,39 @@ class LibraryTable {
   /// Errors: kUnimplemented    the library does not have it
   ///         kInvalidArgument  `symbol` is null
   /// Cost:   dlsym().
-  template <typename Function, CUGUEST_HIDE_TEMPLATE>
-  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
     const absl::StatusOr<void*> found = internal::FindSymbol(file_, name_, symbol);
     if (!found.ok()) return found.status();
     return reinterpret_cast<Function>(*found);
   }
 
- protected:
-  CUGUEST_HIDE LibraryTable() = default;
-
  private:
-  CUGUEST_HIDE absl::Status Load(const char* name) {
-    using Traits = impl::LibraryTraits<Library>;
-    auto& library = static_cast<Library&>(*this);
-    name_ = name != nullptr ? name : Traits::kStem + (".so." + std::to_string(Traits::kMajor));
+  LibraryTable() = default;
+
+  absl::Status Load(const char* name) {
+    name_ = name != nullptr ? name : Library::kStem + (".so." + std::to_string(Library::kMajor));
     const absl::StatusOr<void*> file = internal::OpenLibrary(name_);
     if (!file.ok()) return file.status();
     file_ = *file;
     int major = 0;
-    absl::Status status = internal::FindEntries(file_, name_, library.Entries());
+    absl::Status status = internal::FindEntries(file_, name_, this->Entries());
     if (status.ok()) {
       status =
-          internal::ToLibraryStatus(Traits::kLibrary, library.GetProperty(MAJOR_VERSION, &major),
-                                    "ask for the version", Traits::kStem);
+          internal::ToLibraryStatus(Library::kLibrary, this->GetProperty(MAJOR_VERSION, &major),
+                                    "ask for the version", Library::kStem);
     }
-    return status.ok() ? internal::CheckMajor(name_, major, Traits::kMajor) : status;
+    return status.ok() ? internal::CheckMajor(name_, major, Library::kMajor) : status;
   }
 
   std::string name_;
   void* file_ = nullptr;
 };
 
-/// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
-/// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
-/// Stack:   net 0.
-/// Count:   none; no context is kept alive. Call Forget() before destroying a context. The
+/// The handles (of cuFFT: plans) of a library or program, CublasHandles and the like: for each
+/// incarnation of a context as many as were in use at a time. They are made when they are first
+/// needed, or by Prepare(), and kept. Stack:   net 0. Count:   none; no context is kept alive. Call
+/// Forget() before destroying a context. The
 ///          destructor destroys the handles of primary contexts and of the current one, and gives
 ///          up all others, as PerContext does: call ForgetAll() first where the contexts go on.
 /// Threads: all members but the destructor, from any threads at the same time.
@@ -114,16 +114,29 @@ class LibraryTable {
 /// After the context: a handle whose context was destroyed or reset is given up without a call, as
 ///          PerContext does with values, because most libraries would crash. Its device memory went
 ///          with the context; the library's host memory is leaked.
-template <typename Table>
+template <typename Library>
 class LibraryHandles {
  public:
   /// With the library that the program is linked with; see LibraryTable::Linked().
-  CUGUEST_HIDE LibraryHandles() : LibraryHandles(Table::Linked()) {}
-  CUGUEST_HIDE explicit LibraryHandles(const Table& library) : library_(library) {}
+  LibraryHandles() : LibraryHandles(LibraryTable<Library>::Linked()) {}
+  explicit LibraryHandles(const LibraryTable<Library>& library) : library_(library) {}
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
 
-  [[nodiscard]] CUGUEST_HIDE const Table& library() const noexcept { return library_; }
+  /// See Count above; destroys as Forget(). No scope may be open.
+  ~LibraryHandles() = default;
+
+  [[nodiscard]] const LibraryTable<Library>& library() const noexcept { return library_; }
+
+  /// Makes handles until `context` has at least `count`, idle or in use. Invalidates no capture.
+  /// Errors: those of ContextGuard, CaptureModeGuard and the library's ToStatus(), and
+  ///         kResourceExhausted  no device or host memory. Handles made before the failure stay.
+  /// Cost:   that of the handles, and five driver calls if the context is current, else seven.
+  absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                       Location where = Location::Here()) {
+    static_assert(!Library::kHasLayouts, "a plan is prepared for its layout");
+    return pools_.Prepare(context, nullptr, count, where).status();
+  }
 
   /// Drops the handles of this incarnation of `context`, and destroys them and those dropped
   /// before, unless a scope still uses one of them: then call Forget() again when it has ended,
@@ -133,52 +146,66 @@ class LibraryHandles {
   /// other thread is destroying a handle of the context.
   /// Cost: most libraries wait for the context, once for each handle; Forget() waits for other
   ///       threads that destroy handles of the context.
-  CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
   /// The same for an incarnation that the caller knows to be destroyed or reset: its handles are
   /// given up, without a call.
-  CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
-    return pools_.ForgetDestroyed(context);
-  }
+  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
 
   /// Forget() of every context; returns of how many there were handles. The caller vouches, as to
   /// PerContext::ForgetAll(), that none of them was destroyed without a ForgetDestroyed().
-  CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
+  std::size_t ForgetAll() { return pools_.ForgetAll(); }
 
   /// Gives up those of every context that is known to be over, and returns how many contexts those
   /// were. PerContext::DropDead() says of which it is known, and what it costs.
-  CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
+  std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
-  /// See Count above; destroys as Forget(). No scope may be open.
-  CUGUEST_HIDE ~LibraryHandles() = default;
-
-  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                                    Location where = Location::Here()) {
-    return pools_.Prepare(context, nullptr, count, where).status();
-  }
-  [[nodiscard]] CUGUEST_HIDE internal::HandlePools& pools() noexcept { return pools_; }
+  [[nodiscard]] internal::HandlePools& pools() noexcept { return pools_; }
 
  private:
-  friend class LibraryScope<Table>;
+  friend class LibraryScope<Library>;
 
-  Table library_;
-  internal::HandlePools pools_{impl::LibraryHandle<Table>::kType, &library_};
+  LibraryTable<Library> library_;
+  internal::HandlePools pools_{impl::LibraryHandle<Library>::kType,
+                               static_cast<const Library*>(&library_)};
 };
 
 /// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
 /// relaxed capture mode. CublasScope has the contract, and each library's scope what differs.
-template <typename Table>
+template <typename Library>
 class [[nodiscard]] LibraryScope {
  public:
-  CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const StreamRef& stream,
-                            Location where = Location::Here())
-      : LibraryScope(handles, {stream, nullptr, nullptr}, where) {}
+  /// With the workspace that the library has for the handle.
+  LibraryScope(LibraryHandles<Library>& handles, const StreamRef& stream,
+               Location where = Location::Here())
+      : LibraryScope(handles, {stream, nullptr, nullptr}, where) {
+    static_assert(!Library::kHasLayouts, "a plan is borrowed for its layout");
+  }
+
+  /// Of cuBLAS: with `workspace`, which must outlive the scope's work and any graph that captured
+  /// it. cuBLAS recommends 32 MiB on Hopper, 4 MiB on older devices; with an empty view it does
+  /// without.
+  LibraryScope(LibraryHandles<Library>& handles, const StreamRef& stream,
+               DeviceView<std::byte> workspace, Location where = Location::Here())
+      : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {
+    static_assert(Library::kTakesWorkspace, "this library takes its workspace with each call");
+  }
+
   LibraryScope(const LibraryScope&) = delete;
   LibraryScope& operator=(const LibraryScope&) = delete;
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
-  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return scope_.status(); }
+  /// As Leave(), its result dropped.
+  ~LibraryScope() = default;
+
+  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+
+  /// nullptr (of a plan: -1) unless ok(). Valid until the scope ends, on this thread; do not
+  /// destroy it.
+  [[nodiscard]] typename Library::Handle handle() const noexcept {
+    return impl::LibraryHandle<Library>::Get(scope_.handle());
+  }
 
   /// Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
   /// reaches without peer access. Another device's memory is refused, also where peer access is
@@ -188,15 +215,14 @@ class [[nodiscard]] LibraryScope {
   ///         kFailedPrecondition  the scope is not ok()
   ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
   /// Cost:   that of Describe(), with the driver's lock; twice for another device's context.
-  [[nodiscard]] CUGUEST_HIDE absl::Status CheckOperand(const void* pointer,
-                                                       std::size_t bytes) const {
+  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
     return scope_.CheckOperand(internal::AddressOf(pointer), bytes);
   }
 
   /// As ContextGuard::Reassert, after foreign code was called inside the scope. If it fails, also
   /// because that code destroyed or reset the context, the scope ends, and status() says why.
   /// Cost: two driver calls when nothing is wrong.
-  CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
+  absl::Status Reassert() { return scope_.Reassert(); }
 
   /// Ends the scope now. Does nothing the second time.
   /// Errors: kFailedPrecondition  the context was destroyed or reset in the scope; a forked child
@@ -205,18 +231,12 @@ class [[nodiscard]] LibraryScope {
   ///         The handle is given up then. Also those of the library's ToStatus() where the handle
   ///         could not be put back as it was made, and of ContextGuard::Leave where the caller's
   ///         stack could not be restored.
-  CUGUEST_HIDE absl::Status Leave() { return scope_.Leave(); }
+  absl::Status Leave() { return scope_.Leave(); }
 
  protected:
-  CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const internal::HandleRequest& request,
-                            Location where)
+  LibraryScope(LibraryHandles<Library>& handles, const internal::HandleRequest& request,
+               Location where)
       : scope_(handles.pools_, request, where) {}
-  /// As Leave(), its result dropped.
-  CUGUEST_HIDE ~LibraryScope() = default;
-
-  [[nodiscard]] CUGUEST_HIDE typename impl::LibraryTraits<Table>::Handle handle() const noexcept {
-    return impl::LibraryHandle<Table>::Get(scope_.handle());
-  }
 
  private:
   internal::HandleScope scope_;

@@ -18,11 +18,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Null is 0, and 0 is null; the alignment for `T` is not checked.
 /// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
-[[nodiscard]] CUGUEST_HIDE inline CUdeviceptr ToDriver(const void* pointer) noexcept {
+[[nodiscard]] inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 template <typename T = void>
-[[nodiscard]] CUGUEST_HIDE T* ToRuntime(CUdeviceptr pointer) noexcept {
+[[nodiscard]] T* ToRuntime(CUdeviceptr pointer) noexcept {
   return reinterpret_cast<T*>(pointer);
 }
 

@@ -24,20 +24,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 static_assert(std::is_same_v<cudaTextureObject_t, CUtexObject>);
 static_assert(std::is_same_v<cudaSurfaceObject_t, CUsurfObject>);
 
-[[nodiscard]] CUGUEST_HIDE constexpr CUtexObject TextureToDriver(
-    cudaTextureObject_t texture) noexcept {
+[[nodiscard]] constexpr CUtexObject TextureToDriver(cudaTextureObject_t texture) noexcept {
   return texture;
 }
-[[nodiscard]] CUGUEST_HIDE constexpr cudaTextureObject_t TextureToRuntime(
-    CUtexObject texture) noexcept {
+[[nodiscard]] constexpr cudaTextureObject_t TextureToRuntime(CUtexObject texture) noexcept {
   return texture;
 }
-[[nodiscard]] CUGUEST_HIDE constexpr CUsurfObject SurfaceToDriver(
-    cudaSurfaceObject_t surface) noexcept {
+[[nodiscard]] constexpr CUsurfObject SurfaceToDriver(cudaSurfaceObject_t surface) noexcept {
   return surface;
 }
-[[nodiscard]] CUGUEST_HIDE constexpr cudaSurfaceObject_t SurfaceToRuntime(
-    CUsurfObject surface) noexcept {
+[[nodiscard]] constexpr cudaSurfaceObject_t SurfaceToRuntime(CUsurfObject surface) noexcept {
   return surface;
 }
 

@@ -25,7 +25,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// cuguest::QueryVersions() with the version of the including file's runtime, which answers without
 /// a driver too. Cost: that of cuguest::QueryVersions().
-[[nodiscard]] CUGUEST_HIDE inline Versions QueryVersions() {
+[[nodiscard]] inline Versions QueryVersions() {
   int version = 0;
   // Cannot fail: it is given where to write.
   cudaRuntimeGetVersion(&version);
@@ -33,14 +33,10 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 }
 
 /// OK, or what stands in the way and what to do; the codes are CheckCompatibility()'s.
-[[nodiscard]] CUGUEST_HIDE inline absl::Status CanWork() {
-  return CheckCompatibility(QueryVersions()).status;
-}
+[[nodiscard]] inline absl::Status CanWork() { return CheckCompatibility(QueryVersions()); }
 
 /// The answer of CanWork() in one sentence, also where CUDA can work.
-[[nodiscard]] CUGUEST_HIDE inline std::string Explain() {
-  return CheckCompatibility(QueryVersions()).sentence;
-}
+[[nodiscard]] inline std::string Explain() { return ::cuguest::Explain(QueryVersions()); }
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

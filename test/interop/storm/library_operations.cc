@@ -18,7 +18,7 @@ namespace storm {
 using cuguest::DeviceView;
 using cuguest::StreamRef;
 using cuguest::runtime::CublasScope;
-using cuguest::runtime::CufftLayout;
+using Layout = cuguest::runtime::CufftPlans::Layout;
 using cuguest::runtime::CufftScope;
 using cuguest::runtime::ToRuntime;
 
@@ -103,11 +103,11 @@ void Transform(Worker& worker) {
   const Numbers x = PickNumbers(worker);
   Upload(x, lane.x.view(), stream);
   {
-    const CufftScope fft(worker.world().plans(), CufftLayout::Line(kComplex), stream);
+    const CufftScope fft(worker.world().plans(), Layout::Line(kComplex), stream);
     Require(fft.status());
     auto* const data = reinterpret_cast<cufftComplex*>(lane.x.data());
     for (const int direction : {CUFFT_FORWARD, CUFFT_INVERSE}) {
-      Require(cuguest::runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, direction),
+      Require(cuguest::runtime::ToStatus(cufftExecC2C(fft.handle(), data, data, direction),
                                          "cufftExecC2C"));
     }
   }

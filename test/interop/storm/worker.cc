@@ -126,7 +126,7 @@ void Worker::Verify() {
   VerifyThreadState();
   VerifyIncidents();
   if (capture.has_value() &&
-      capture->stream.ref().capture_state() != cuguest::CaptureState::kActive) {
+      capture->stream.ref().capture_status() != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     throw Failure{"the thread's capture was invalidated"};
   }
 }

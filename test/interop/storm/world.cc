@@ -109,7 +109,7 @@ void World::TouchPrimaries() {
     RequireOk(guard);
     REQUIRE_CALL(cudaFree(nullptr));
     Require(blas_.Prepare(primary.context()));
-    Require(plans_.Prepare(primary.context(), cuguest::runtime::CufftLayout::Line(8)));
+    Require(plans_.Prepare(primary.context(), cuguest::runtime::CufftPlans::Layout::Line(8)));
     Forget(primary.context());
   }
 }
