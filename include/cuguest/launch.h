@@ -105,6 +105,15 @@ CUGUEST_HIDE LaunchParams ParamsAt(const void* const (&each)[sizeof...(Ts) + 1])
   return {const_cast<void**>(each), nullptr, kParamPlaces<Ts...>.data(), sizeof...(Ts)};
 }
 
+// A stream that somebody handed in, as StreamRef::Borrow() takes it; `handle` names the per-thread
+// stream where that is what 0 means in the calling file.
+struct CallersStream {
+  CUGUEST_HIDE CallersStream(CUstream stream,
+                             ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept
+      : handle(NamedBy(stream, zero)) {}
+  CUstream handle;
+};
+
 CUGUEST_API absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape,
                                     const StreamRef& stream, const LaunchParams& params);
 
@@ -171,6 +180,18 @@ CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
 
+/// All of them on a stream that was handed in, in its context: StreamRef::Borrow() first, with its
+/// errors and its two driver calls. Where a library launches often on one stream, keep the ref.
+///
+///   absl::Status Scale(CUstream callers, ...) { return Launch(scale, shape, callers, n, a, x); }
+template <typename... Params>
+CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                 internal::CallersStream stream, const Params&... params) {
+  const absl::StatusOr<StreamRef> ref =
+      StreamRef::Borrow(stream.handle, internal::ZeroStream::kLegacy);
+  return ref.ok() ? Launch(kernel, shape, *ref, params...) : ref.status();
+}
+
 /// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
 /// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
 /// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
@@ -192,6 +213,15 @@ CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t co
   const absl::StatusOr<LaunchShape> shape = internal::ShapeForElements(kernel, count, stream);
   if (!shape.ok()) return shape.status();
   return Launch(kernel, *shape, stream, params...);
+}
+template <typename... Params>
+CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
+                                            internal::CallersStream stream,
+                                            const Params&... params) {
+  if (count == 0) return absl::OkStatus();
+  const absl::StatusOr<StreamRef> ref =
+      StreamRef::Borrow(stream.handle, internal::ZeroStream::kLegacy);
+  return ref.ok() ? LaunchForElements(kernel, count, *ref, params...) : ref.status();
 }
 
 CUGUEST_END_NAMESPACE

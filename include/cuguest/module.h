@@ -13,6 +13,9 @@
 ///
 ///   extern const unsigned char kKernels[];            // embedded in the program
 ///   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
+///
+///   const char kPtx[] = R"(.version 8.0 ...)";        // or PTX, as text
+///   absl::StatusOr<Module> compiled = Module::Load(kPtx, "kernels");
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_
@@ -100,6 +103,14 @@ class CUGUEST_API Module {
   static absl::StatusOr<Module> LoadIn(const ContextRef& context, Bytes&& bytes,
                                        std::string_view name, const JitOptions& options = {},
                                        JitReport* report = nullptr) = delete;
+
+  /// Both for PTX, as by CodeImage::FromPtx() and with its errors: the text is copied.
+  [[nodiscard]] static absl::StatusOr<Module> Load(std::string_view ptx, std::string_view name,
+                                                   const JitOptions& options = {});
+  [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
+                                                     std::string_view ptx, std::string_view name,
+                                                     const JitOptions& options = {},
+                                                     JitReport* report = nullptr);
 
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;

@@ -168,8 +168,9 @@ class CUGUEST_API Stream {
   /// same. A capture in it ends, and nobody gets its graph.
   ~Stream();
 
-  /// Valid as long as this object; empty if it is.
+  /// Valid as long as this object; empty if it is. What takes a StreamRef takes the Stream.
   [[nodiscard]] CUGUEST_HIDE const StreamRef& ref() const noexcept { return ref_; }
+  CUGUEST_HIDE operator const StreamRef&() const& noexcept { return ref_; }
   [[nodiscard]] CUGUEST_HIDE CUstream get() const noexcept {
     return ref_.get();
   }  // nullptr if empty

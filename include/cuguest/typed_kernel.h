@@ -53,11 +53,20 @@ class TypedKernel<void(Ts...)> {
     return internal::LaunchTyped(kernel_, shape, stream, values...);
   }
 
+  CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, internal::CallersStream stream,
+                                   Ts... values) const {
+    return ::cuguest::Launch(kernel_, shape, stream, values...);
+  }
+
   CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
                                               Ts... values) const {
     if (count == 0) return absl::OkStatus();
     const absl::StatusOr<LaunchShape> shape = internal::ShapeForElements(kernel_, count, stream);
     return shape.ok() ? internal::LaunchTyped(kernel_, *shape, stream, values...) : shape.status();
+  }
+  CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, internal::CallersStream stream,
+                                              Ts... values) const {
+    return ::cuguest::LaunchForElements(kernel_, count, stream, values...);
   }
 
  private:

@@ -122,6 +122,20 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context,
   return LoadIn(context, image, options, report);
 }
 
+absl::StatusOr<Module> Module::Load(std::string_view ptx, std::string_view name,
+                                    const JitOptions& options) {
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromPtx(ptx, name));
+  return Load(image, options);
+}
+
+absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, std::string_view ptx,
+                                      std::string_view name, const JitOptions& options,
+                                      JitReport* report) {
+  if (report != nullptr) *report = JitReport();
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromPtx(ptx, name));
+  return LoadIn(context, image, options, report);
+}
+
 const std::string& Module::name() const noexcept {
   return code_ != nullptr ? code_->name() : internal::NoName();
 }

@@ -120,11 +120,28 @@ BOOST_FIXTURE_TEST_CASE(embedded_bytes_are_loaded, Fixture) {
   BOOST_TEST(report.error_log.empty());
 }
 
+BOOST_FIXTURE_TEST_CASE(ptx_is_loaded_from_text, Fixture) {
+  std::string text = kCode;
+  const Module module = Module::LoadIn(here, text, "text").value();
+  const Module again = Module::Load(std::string_view(text), "again").value();
+  text.assign(text.size(), '?');  // it was copied
+  BOOST_TEST(Stored(module.GetKernel("store").value(), here, 7) == 7U);
+  BOOST_TEST(Stored(again.GetKernel("store").value(), here, 8) == 8U);
+  BOOST_TEST(again.name() == "again");
+  JitReport report;
+  report.error_log = "of an earlier load";
+  REFUSED(Module::Load("", "none").status(), kInvalidArgument, "none");
+  REFUSED(Module::LoadIn(here, "no code", "noise", {}, &report).status(), kInvalidArgument,
+          "noise");
+  BOOST_TEST(report.error_log.empty());
+}
+
 BOOST_FIXTURE_TEST_CASE(embedded_bytes_that_are_no_image_are_refused, Fixture) {
   constexpr unsigned char kNoise[] = {1, 2, 3, 4, 5, 6, 7, 8};
   JitReport report;
   report.error_log = "of an earlier load";
-  REFUSED(Module::Load({}, "none").status(), kInvalidArgument, "none");
+  REFUSED(Module::Load(cuguest::HostSpan<const unsigned char>(), "none").status(), kInvalidArgument,
+          "none");
   REFUSED(Module::Load(kNoise, "noise").status(), kInvalidArgument, "noise");
   REFUSED(Module::LoadIn(here, kNoise, "noise", {}, &report).status(), kInvalidArgument, "noise");
   BOOST_TEST(report.error_log.empty());

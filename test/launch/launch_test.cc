@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuguest/typed_kernel.h"
 #include "test/launch/launches.h"
 
 BOOST_AUTO_TEST_SUITE(launch)
@@ -61,6 +62,41 @@ BOOST_AUTO_TEST_CASE(whatever_is_current) {
       BOOST_TEST(counter.Took());
     }
   }
+  SetStack({});
+}
+
+// Its context is found, whatever is current; a Stream is taken as well.
+BOOST_AUTO_TEST_CASE(on_a_stream_that_was_handed_in) {
+  Counter counter;
+  const OwnContext other;
+  const Kernel& kernel = counter.kernel();
+  const CUstream callers = counter.stream().get();
+  const cuguest::Stream owned = cuguest::Stream::Create(counter.ref()).value();
+  const auto typed =
+      cuguest::TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>::Of(kernel);
+  for (const Stack& stack : {Stack{}, Stack{counter.ref().get()}, Stack{other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    SUCCEEDS(Launch(kernel, counter.shape(), callers, kCount, kValue, counter.memory()));
+    SUCCEEDS(Launch(kernel, counter.shape(), callers, Packed(kCount, kValue, counter.memory())));
+    SUCCEEDS(LaunchForElements(kernel, kCount, callers, kCount, kValue, counter.memory()));
+    SUCCEEDS(typed.Launch(counter.shape(), callers, kCount, kValue, counter.memory()));
+    SUCCEEDS(typed.LaunchForElements(kCount, callers, kCount, kValue, counter.memory()));
+    BOOST_TEST(counter.Took(5));
+    SUCCEEDS(Launch(kernel, counter.shape(), owned, kCount, kValue, counter.memory()));
+    SUCCEEDS(LaunchForElements(kernel, kCount, owned, kCount, kValue, counter.memory()));
+    SUCCEEDS(owned.ref().Synchronize());
+    BOOST_TEST(counter.Took(2));
+  }
+  SetStack({});
+  // Stream 0 is that of the current context, and there is none.
+  REFUSES(Launch(kernel, counter.shape(), nullptr, kCount, kValue, counter.memory()),
+          kFailedPrecondition, "stream 0");
+  SUCCEEDS(LaunchForElements(kernel, 0, nullptr, kCount, kValue, counter.memory()));
+  SetStack({counter.ref().get()});
+  SUCCEEDS(Launch(kernel, counter.shape(), nullptr, kCount, kValue, counter.memory()));
+  OK(RAW(cuCtxSynchronize)());
+  BOOST_TEST(counter.Took());
   SetStack({});
 }
 

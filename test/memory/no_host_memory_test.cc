@@ -239,7 +239,7 @@ const std::vector<Kind>& Kinds() {
          auto* const scope = new runtime::CublasScope(handles, s.stream());
          BOOST_TEST(scope->ok(), scope->status().ToString());
          return [scope] {
-           scope->~CublasScope();
+           std::destroy_at(scope);
            ::operator delete(scope);
          };
        }},
@@ -248,7 +248,7 @@ const std::vector<Kind>& Kinds() {
          auto* const handles = new runtime::CublasHandles;
          BOOST_TEST(handles->Prepare(s.context->ref()).ok());
          return [handles] {
-           handles->~CublasHandles();
+           std::destroy_at(handles);
            ::operator delete(handles);
          };
        }},

@@ -79,7 +79,15 @@ std::vector<Call> Modules() {
       {"Module::Load: embedded", kOk,
        [](const Things&) { return Module::Load(kEmbedded, "code"); }},
       {"Module::LoadIn: embedded, no image", kRefused,
-       [](const Things& t) { return Module::LoadIn(t.home.ref(), {}, "code"); }},
+       [](const Things& t) {
+         return Module::LoadIn(t.home.ref(), cuguest::HostSpan<const unsigned char>(), "code");
+       }},
+      {"Module::Load: text", kOk,
+       [](const Things&) { return Module::Load(module_test::kCode, "code"); }},
+      {"Module::LoadIn: text", kOk,
+       [](const Things& t) { return Module::LoadIn(t.home.ref(), module_test::kCode, "code"); }},
+      {"Module::LoadIn: text that is no PTX", kRefused,
+       [](const Things& t) { return Module::LoadIn(t.home.ref(), "code", "code"); }},
       {"Module::name Module::KernelNames", kOk,
        WithCode([](const Things&, Module& module, const Kernel&) {
          const auto names = module.KernelNames();
@@ -195,6 +203,11 @@ std::vector<Call> Launches() {
          const absl::Status status = Launch(kernel, shape, t.stream.ref());
          return status.ok() ? t.stream.ref().Synchronize() : status;
        })},
+      {"Launch: on a stream that was handed in", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         const absl::Status status = Launch(kernel, kShape, t.stream.get());
+         return status.ok() ? t.stream.ref().Synchronize() : status;
+       })},
       {"Launch: a bad shape", kRefused,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return Launch(kernel, {0, 1}, t.stream.ref());
@@ -213,6 +226,11 @@ std::vector<Call> Launches() {
        })},
       {"LaunchForElements", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          const absl::Status status = LaunchForElements(kernel, 1000, t.stream.ref());
+         return status.ok() ? t.stream.ref().Synchronize() : status;
+       })},
+      {"LaunchForElements: on a stream that was handed in", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         const absl::Status status = LaunchForElements(kernel, 1000, t.stream.get());
          return status.ok() ? t.stream.ref().Synchronize() : status;
        })},
       {"LaunchForElements: more than there can be", StatusCode::kOutOfRange,
