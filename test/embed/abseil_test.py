@@ -5,7 +5,8 @@
 As subproject_test.py, where no system Abseil is: Abseil is a subproject too, built from its sources, under
 the names of the wrap (subprojects/abseil-cpp.wrap) and with its faults: the libraries of strings and of
 status do not name those for mutexes, time and stack traces, which they need. cuguest is a static library,
-then a shared one.
+then a shared one. Then the library of examples/template, as docs/install.md says: with Meson, and with CMake's
+FetchContent.
 
 It compiles Abseil and cuguest, which takes minutes, so it is skipped unless CUGUEST_TEST_ABSEIL is set: to
 a directory that has absl/ in it, or to `debian`, the source package of the distribution, which is then
@@ -21,8 +22,8 @@ import shutil
 import subprocess
 import sys
 
-from common import (HERE, ROOT, TOGETHER, check, check_links_no_cuda, check_runs_without_driver, done,
-                    meson_environment, run, scratch)
+from common import (HERE, ROOT, TOGETHER, check, check_links_no_cuda, check_runs_without_driver, cmake_environment, done,
+                    exported, meson_environment, run, scratch)
 
 build_root, compiler, toolkit, *meson = sys.argv[1:]
 # A library of the wrap: those that it names.
@@ -85,6 +86,12 @@ def write_project(sources, directory):
     (directory / "meson.build").write_text("\n".join(lines) + "\n")
 
 
+def check_template(how, library):
+    libraries = [line.split()[0] for line in run("ldd", library).splitlines()]
+    check(f"{how}: the template depends on no library of Abseil", not any("absl" in name for name in libraries), libraries)
+    check(f"{how}: and exports its function and nothing else", exported(library) == ["acme_scale"], exported(library))
+
+
 wanted = os.environ.get("CUGUEST_TEST_ABSEIL", "")
 if not wanted:
     skip("CUGUEST_TEST_ABSEIL is not set")
@@ -113,4 +120,24 @@ with scratch() as tmp:
         check(f"cuguest is {kind}", any("libcuguest.so" in line for line in libraries) == (kind == "shared"),
               libraries)
         check_runs_without_driver(build / "viewer")
+
+    # In the place of the parent, so that ccache has what was compiled for that.
+    shutil.copytree(ROOT / "examples" / "template", parent, dirs_exist_ok=True)
+    build = tmp / "library"
+    page = (ROOT / "docs" / "install.md").read_text()
+    options = re.search(r"^\$ meson setup build (.*abseil-cpp.*)$", page, re.M)[1].split()
+    run(*meson, "setup", build, parent, *options, "--buildtype=plain", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    run("ninja", "-C", build, "-j2", "libacme_scale.so", env=env)
+    check_template("Meson", build / "libacme_scale.so")
+
+    if not shutil.which("cmake"):
+        done()
+    lines = re.search(r"^```cmake\n(.*?FetchContent_MakeAvailable\(absl\)\n)```", page[page.index("## Abseil"):], re.M | re.S)[1]
+    script = parent / "CMakeLists.txt"
+    script.write_text(script.read_text().replace("add_subdirectory(", lines + "add_subdirectory(", 1))
+    hints = [f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []
+    run("cmake", "-S", parent, "-B", tmp / "cmake", "-G", "Ninja", f"-DFETCHCONTENT_SOURCE_DIR_ABSL={sources}", *hints,
+        env=cmake_environment(compiler))
+    run("ninja", "-C", tmp / "cmake", "-j2", "acme_scale")
+    check_template("CMake", tmp / "cmake" / "libacme_scale.so")
     done()

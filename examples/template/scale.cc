@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A library in somebody else's process: one function in C, with a kernel of its own.
+
+#include "scale.h"
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "cuguest/device_ptr.h"
+#include "cuguest/device_view.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
+#include "cuguest/status.h"
+
+namespace {
+
+// extern "C" __global__ void scale(size_t count, float factor, float* values) {
+//   size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+//   if (i < count) values[i] *= factor;
+// }
+constexpr char kPtx[] = R"(.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry scale(.param .u64 count, .param .f32 factor, .param .u64 values) {
+  .reg .pred %outside;
+  .reg .b32 %r<4>;
+  .reg .f32 %f<4>;
+  .reg .b64 %rd<5>;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  cvt.u64.u32 %rd1, %r3;
+  mad.wide.u32 %rd1, %r1, %r2, %rd1;
+  ld.param.u64 %rd2, [count];
+  setp.ge.u64 %outside, %rd1, %rd2;
+  @%outside ret;
+  ld.param.u64 %rd3, [values];
+  shl.b64 %rd4, %rd1, 2;
+  add.s64 %rd4, %rd3, %rd4;
+  ld.param.f32 %f1, [factor];
+  ld.global.f32 %f2, [%rd4];
+  mul.f32 %f3, %f2, %f1;
+  st.global.f32 [%rd4], %f3;
+  ret;
+})";
+
+// Loaded once for the process, for every context, and never unloaded. A failure is not kept: the
+// next call tries again. No lock is held in a driver call: of two threads that load it at the same
+// time, one drops its own.
+absl::StatusOr<cuguest::Kernel> ScaleKernel() {
+  static std::atomic<const cuguest::Kernel*> loaded{nullptr};
+  if (const cuguest::Kernel* const kernel = loaded.load(std::memory_order_acquire)) return *kernel;
+  CUGUEST_ASSIGN_OR_RETURN(const auto module, cuguest::Module::Load(kPtx, "acme_scale"));
+  CUGUEST_ASSIGN_OR_RETURN(cuguest::Kernel kernel, module.GetKernel("scale"));  // holds the code
+  auto mine = std::make_unique<const cuguest::Kernel>(std::move(kernel));
+  const cuguest::Kernel* first = nullptr;
+  return loaded.compare_exchange_strong(first, mine.get()) ? *mine.release() : *first;
+}
+
+absl::Status Scale(CUstream callers, float* values, size_t count, float factor) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto scale, ScaleKernel());
+  CUGUEST_ASSIGN_OR_RETURN(const auto view, cuguest::DeviceView<float>::Borrow(values, count));
+  return cuguest::LaunchForElements(scale, count, callers, count, factor, cuguest::DevicePtr(view));
+}
+
+}  // namespace
+
+int acme_scale(CUstream stream, float* values, size_t count, float factor, char* text,
+               size_t size) {
+  const absl::Status status = Scale(stream, values, count, factor);
+  if (status.ok()) return CUDA_SUCCESS;
+  std::snprintf(text, size, "%s", status.ToString().c_str());
+  return cuguest::CodeOf(status).value_or(CUDA_ERROR_UNKNOWN);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef ACME_SCALE_H_
+#define ACME_SCALE_H_
+
+#include <cuda.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Multiplies `count` values in device memory by `factor`, in the order of `stream` and in its
+// context, whichever is current. Leaves the caller's stack of contexts as it is.
+// Returns a CUresult: 0, or why nothing was submitted, with a sentence in `text`, of `size` bytes.
+__attribute__((visibility("default"))) int acme_scale(CUstream stream, float* values, size_t count,
+                                                      float factor, char* text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // ACME_SCALE_H_

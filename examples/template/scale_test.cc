@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The library on the simulated driver, or on a real one. Its caller has another context current.
+
+#include <cstdio>
+#include <vector>
+
+#include "cudasim/sim.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/driver.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/status.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/stack_probe.h"
+#include "scale.h"
+
+namespace {
+
+using cudasim::Sim;
+
+// What the simulation runs in place of the kernel.
+CUresult HostScale(const cudasim::SimLaunch& launch) {
+  const size_t count = *static_cast<const size_t*>(launch.parameters[0]);
+  const float factor = *static_cast<const float*>(launch.parameters[1]);
+  float* const values = *static_cast<float* const*>(launch.parameters[2]);
+  for (size_t i = 0; i < count; ++i) values[i] *= factor;
+  return CUDA_SUCCESS;
+}
+
+absl::Status Expect(bool holds, const char* what) {
+  return holds ? absl::OkStatus() : absl::InternalError(what);
+}
+
+absl::Status Test() {
+  CUGUEST_RETURN_IF_ERROR(cuguest::Driver::GetInitialized());
+  const cuguest::Device device = cuguest::Device::Borrow(0);
+  CUGUEST_ASSIGN_OR_RETURN(const auto hosts, cuguest::SharedContext::Create(device));
+  CUGUEST_ASSIGN_OR_RETURN(const auto other, cuguest::SharedContext::Create(device));
+  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(hosts.context()));
+  CUGUEST_ASSIGN_OR_RETURN(auto values, cuguest::DeviceBuffer<float>::CopyOf(
+                                            hosts.context(), std::vector<float>{1, 2, 3}));
+  const cuguest::ContextGuard guard(other);  // what the library's caller has current
+  CUGUEST_RETURN_IF_ERROR(guard);
+  char text[500] = "";
+  const auto scale = [&, pointer = values.view().data()] {
+    const cuguest::testing::UndisturbedScope scope;  // prints a difference, and aborts
+    return acme_scale(stream.get(), pointer, values.size(), 2, text, sizeof text);
+  };
+
+  if (Sim::IsActive()) {
+    Sim::RegisterKernel("scale", &HostScale);
+    Sim::FailCall("cuLibraryLoadData", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    CUGUEST_RETURN_IF_ERROR(Expect(scale() == CUDA_ERROR_OUT_OF_MEMORY, "reports a failure"));
+    std::printf("a failure: %s\n", text);
+  }
+  CUGUEST_RETURN_IF_ERROR(Expect(scale() == CUDA_SUCCESS, text));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
+  CUGUEST_ASSIGN_OR_RETURN(const auto products, cuguest::Download(values.view()));
+  return Expect(products == std::vector<float>{2, 4, 6}, "multiplies each value");
+}
+
+}  // namespace
+
+int main() {
+  const absl::Status status = Test();
+  std::printf("%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
