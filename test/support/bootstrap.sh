@@ -25,6 +25,8 @@ wants() {
   cat <<'LIST'
 libffmpeg-nvenc-dev pkg-config --exists ffnvcodec
 libdw-dev        pkg-config --exists libdw
+libopenmpi-dev   pkg-config --exists mpi-cxx
+openmpi-bin      command -v mpirun
 LIST
 }
 
@@ -51,6 +53,75 @@ apt_get() {
 
 meson_is_new_enough() {
   [ "$(printf '0.64.0\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 0.64.0 ]
+}
+
+# has_nvcc: whether there is one that runs.
+has_nvcc() {
+  nvcc --version >/dev/null 2>&1
+}
+
+# fetch_toolkit DIRECTORY LIST...: makes DIRECTORY a toolkit, from the packages of these lists for pip: NVIDIA's.
+# It is there whole or not at all.
+fetch_toolkit() {
+  local directory=$1 new=$1.new list lists=() part library said
+  shift
+  for list in "$@"; do
+    lists+=(--requirement "$list")
+  done
+  python3 -m pip --version >/dev/null 2>&1 || apt_get python3-pip || {
+    echo 'the CUDA Toolkit was not found, and to fetch it takes pip; install the toolkit (13.0 or newer), or run:' \
+      'sudo apt-get install -y python3-pip' >&2
+    exit 1
+  }
+  rm -rf -- "$new"
+  mkdir -p "$new/tmp"
+  # Nothing outside of DIRECTORY, whatever pip's configuration says of where to install.
+  if ! said=$(TMPDIR=$PWD/$new/tmp PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 python3 -m pip install --quiet \
+    --no-cache-dir --no-deps --only-binary :all: --require-hashes --retries 1 --target "$new" "${lists[@]}" 2>&1); then
+    rm -rf -- "$new"
+    rmdir --ignore-fail-on-non-empty "${new%/*}"
+    echo "the CUDA Toolkit was not found, and pip could not fetch it (${said##*$'\n'}); install the toolkit" \
+      '(13.0 or newer), or run this again where the Python package index can be reached' >&2
+    exit 1
+  fi
+  for part in "$new"/nvidia/*/; do  # NCCL has a folder of its own
+    [ "${part%/}" = "$new/nvidia/cu13" ] || cp -rl -- "$part." "$new/nvidia/cu13"
+  done
+  (
+    cd "$new/nvidia/cu13/lib" || exit
+    for library in *.so.*; do
+      ln -s "$library" "${library%%.so.*}.so"
+    done
+    ln -s lib ../lib64
+  )
+  rm -rf -- "$new/tmp"
+  mv -- "$new" "$directory"
+}
+
+# toolkit: sets `toolkit_options` to what Meson is told of a toolkit that is not an installed one, and fetches that
+# where it is missing.
+toolkit() {
+  local fetched=build-tools/cuda-13.0 lists=(test/support/toolkit.txt) size='0.25 GB'
+  toolkit_options=()
+  has_nvcc || PATH=$PATH:/usr/local/cuda/bin
+  ! has_nvcc || return 0
+  if [ "${CUGUEST_TOOLKIT_LIBRARIES:-0}" != 0 ] || [ -d "$fetched-libraries" ]; then
+    fetched+=-libraries
+    lists+=(test/support/toolkit_libraries.txt)
+    size='1.4 GB'
+  fi
+  if [ ! -d "$fetched" ]; then
+    echo "fetching: the CUDA Toolkit 13.0, $size, into $fetched/ (none is installed)"
+    fetch_toolkit "$fetched" "${lists[@]}"
+  fi
+  [ "${fetched%-libraries}" != "$fetched" ] || echo 'going on without cuBLAS, cuFFT, cuSOLVER, cuSPARSE and NCCL:' \
+    'what needs them says skipped; CUGUEST_TOOLKIT_LIBRARIES=1 fetches them, 1.4 GB in all'
+  # Meson keeps this, so that a later command finds the same nvcc.
+  printf "[binaries]\nnvcc = '%s'\nptxas = '%s'\n" "$PWD/$fetched/nvidia/cu13/bin/"{nvcc,ptxas} >build-tools/cuda.ini
+  toolkit_options=(--native-file build-tools/cuda.ini)
+  PATH=$PWD/$fetched/nvidia/cu13/bin:$PATH
+  # As ldconfig lists an installed one: NVRTC finds its other half so, and the simulated driver nvJitLink.
+  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/$fetched/nvidia/cu13/lib
 }
 
 # bootstrap NEED...: installs what needs() lists, and further lines like its; and what wants() does, if
@@ -85,13 +156,7 @@ bootstrap() {
     PATH=$PWD/build-tools/bin:$PATH
   fi
 
-  if ! command -v nvcc >/dev/null; then
-    PATH=$PATH:/usr/local/cuda/bin
-    if ! command -v nvcc >/dev/null; then
-      echo 'the CUDA Toolkit was not found: neither nvcc on the PATH nor /usr/local/cuda/bin/nvcc' >&2
-      exit 1
-    fi
-  fi
+  toolkit
 
   ccache=()
   if command -v ccache >/dev/null; then
@@ -104,7 +169,7 @@ bootstrap() {
 # build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds; everything, unless
 # told. With as much debug information (-g1) as a backtrace needs.
 build_in() {
-  local directory=$1 targets=() mode=() common=(-Dbuildtype=debugoptimized -Dcpp_args=-g1)
+  local directory=$1 targets=() mode=() common=(-Dbuildtype=debugoptimized -Dcpp_args=-g1 "${toolkit_options[@]}")
   shift
   while [ "$1" != -- ]; do
     targets+=("$1")
