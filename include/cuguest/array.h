@@ -76,11 +76,13 @@ class [[nodiscard]] Array {
   };
 
   /// Of any array. The handle must be alive: for an array that was destroyed, or went with its
-  /// context, the driver reads freed memory. Levels of a mipmapped array are arrays too. Stack:
-  /// never touched; no context is needed. Threads: any; not from a stream callback:
-  /// kPermissionDenied. Invalidates no capture. Errors:  those of Driver::Get(), and
-  /// kInvalidArgument: null. Cost:    one driver call. Source:  CUDA Driver API,
-  /// cuArray3DGetDescriptor; docs/guarantees.md.
+  /// context, the driver reads freed memory. Levels of a mipmapped array are arrays too.
+  /// Invalidates no capture.
+  /// Stack:   never touched; no context is needed.
+  /// Threads: any; not from a stream callback: kPermissionDenied.
+  /// Errors:  those of Driver::Get(), and kInvalidArgument: null.
+  /// Cost:    one driver call.
+  /// Source:  CUDA Driver API, cuArray3DGetDescriptor; docs/guarantees.md.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<Description> Describe(CUarray array);
 
   /// Which part of an array is copied, and how the memory at the other end is laid out.

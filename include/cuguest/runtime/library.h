@@ -103,8 +103,9 @@ class LibraryTable : public Library {
 
 /// The handles (of cuFFT: plans) of a library or program, CublasHandles and the like: for each
 /// incarnation of a context as many as were in use at a time. They are made when they are first
-/// needed, or by Prepare(), and kept. Stack:   net 0. Count:   none; no context is kept alive. Call
-/// Forget() before destroying a context. The
+/// needed, or by Prepare(), and kept.
+/// Stack:   net 0.
+/// Count:   none; no context is kept alive. Call Forget() before destroying a context. The
 ///          destructor destroys the handles of primary contexts and of the current one, and gives
 ///          up all others, as PerContext does: call ForgetAll() first where the contexts go on.
 /// Threads: all members but the destructor, from any threads at the same time.
