@@ -20,6 +20,7 @@ primary_domain = highlight_language = "cpp"
 smartquotes = False
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]  # code with parts left out
+breathe_show_include = False
 breathe_default_project = "cuguest"
 breathe_domain_by_extension = {"h": "cpp"}
 breathe_domain_by_file_pattern = {"*/c.h": "c", "*/sim_c.h": "c"}

@@ -80,10 +80,10 @@ def write_reference(source):
     names = [str(header) for header in headers()]
     write(source / "reference" / "index.rst", titled("API") + "What each header declares. "
           ":doc:`Headers <../headers>` says which one to include, :doc:`Names <../names>` which one has a name.\n\n"
-          + toctree([name.removesuffix(".h") for name in names], "maxdepth: 1"))
+          + toctree([f"{name.removeprefix('cuguest/')} <{name.removesuffix('.h')}>" for name in names], "maxdepth: 1"))
     for name in names:
         write(source / "reference" / f"{name.removesuffix('.h')}.rst",
-              titled(name.removeprefix("cuguest/")) + f".. doxygenfile:: {name}\n   :sections: {SECTIONS}\n")
+              titled(name) + f".. doxygenfile:: {name}\n   :sections: {SECTIONS}\n")
 
 
 def write_sources(source):

@@ -39,8 +39,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// The smallest grid, in one dimension, that fills the device, of the blocks with which the most
 /// threads run at once; with `shared_bytes` of dynamic shared memory and at most `max_block`
-/// threads each; 0: as many as the kernel allows. Errors: kResourceExhausted: not one block fits,
-/// with that much shared memory.
+/// threads each; 0: as many as the kernel allows.
+/// Errors: kResourceExhausted: not one block fits, with that much shared memory.
 [[nodiscard]] CUGUEST_API absl::StatusOr<LaunchShape> SuggestShape(const Kernel& kernel,
                                                                    const ContextRef& context,
                                                                    std::size_t shared_bytes = 0,
