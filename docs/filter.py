@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""filter.py FILE: prints a header or a page as Doxygen is to read it, line by line.
+"""filter.py HEADER: prints a header as Doxygen is to read it, its comments as reStructuredText.
 
 The headers' comments are plain text, to be read in an editor:
 
     /// Stack:   never touched.                    a label of the contract
     /// Errors:  those of Driver::Get(), and
-    ///            kNotFound  no such device       a code, and when it is given
+    ///          kNotFound  no such device         a code, and when it is given
     ///
-    ///   code, or a table                         after an empty line, three blanks further in
+    ///   code, or a table                         after an empty line, two blanks further in
 
-Here labels become bold, codes begin a line, code and tables keep their blanks, and a note or
+Here labels become a list, codes a list in it, code and tables keep their blanks, and a note or
 another comment of its own belongs to the file.
 """
 
@@ -19,88 +19,96 @@ import sys
 
 LABELS = "Stack|Count|Threads|Errors|Cost|Needs|Source|Post|Fork|Captures"
 LABEL = re.compile(rf"((?:{LABELS})(?:(?:,| and) [\w ]+?)*):(?= |$)")
-CODE = re.compile(r"( *)((?:k[A-Z]\w*|(?:CUDA|CUBLAS|CUFFT|cuda)\w+|_[A-Z_]{4,})(?:, _?[A-Z_]\w+)*,?) {2,}(\S.*)")
+CODE = re.compile(r" *(\S+(?: \S+)*) {2,}(\S.*)")
 NAMES = re.compile(r"[\w~:<>]+(?:\(\))?$")
 
 
-def in_html(text):
-    """Without what Doxygen would take for a command or a tag."""
-    parts = re.split(r"(`[^`]*`)", text)
+def in_rst(text):
+    """Without what reStructuredText would take for markup, but for `code`."""
+    parts = re.split(r"`([^`]*)`", text)
     for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"([\\@&<>#%])", r"\\\1", parts[i])
-        parts[i] = parts[i].replace("*", "\\*")
-    return "".join(parts)
+        parts[i] = re.sub(r"([\\*|]|_(?=\W|$))", r"\\\1", parts[i])
+        if i:
+            parts[i] = re.sub(r"^(?=\w)", r"\\ ", parts[i])
+    return "".join(f"``{part}``" if i % 2 else part for i, part in enumerate(parts))
 
 
-def is_displayed(lines, i):
-    """Whether code or a table begins at line `i`."""
-    return lines[i].startswith("  ") and (i == 0 or not lines[i - 1].strip())
+def indent(line):
+    return len(line) - len(line.lstrip())
 
 
-def displayed_end(lines, i):
-    while i < len(lines) and (not lines[i].strip() or lines[i].startswith("  ")):
-        i += 1
-    while not lines[i - 1].strip():
-        i -= 1
-    return i
+def contract(lines):
+    """A label and what belongs to it, as an entry of a field list."""
+    label = LABEL.match(lines[0])
+    result = [f":{label[1]}:"]
+    code_column = None
+    names = ""
+    for line in [" " * label.end() + lines[0][label.end():], *lines[1:]]:
+        code = CODE.match(line)
+        if code:
+            code_column = indent(line)
+            result += ["", f"  {in_rst(names + code[1])}", f"    {in_rst(code[2])}"]
+            names = ""
+        elif re.fullmatch(r" *[A-Z_]+(, [A-Z_]+)*,", line):
+            names = line.strip() + " "  # and others with the same text
+        elif code_column is not None and indent(line) > code_column:
+            result.append(f"    {in_rst(line.strip())}")
+        else:
+            if code_column is not None:
+                result.append("")
+                code_column = None
+            result.append(f"  {in_rst(line.strip())}")
+    return result
 
 
 def prose(lines):
-    """The lines of a comment, as Markdown with Doxygen's commands."""
+    """The lines of a comment, as reStructuredText."""
     result = []
-    labelled = False
-    text_column = 0
+    in_list = False
     i = 0
     while i < len(lines):
         line = lines[i]
         note = re.match(r"Note (\[.*\])$", line)
-        label = LABEL.match(line)
-        code = CODE.match(line) if labelled else None
-        if not line.strip():
-            labelled = False
-            result.append("")
-        elif line.strip() == "\\file":
-            result.append("\\file")
-        elif re.match(r"~+$", line):
-            result.append("")
-        elif note:
-            result.append(f"\\par Note {in_html(note[1])}")
-        elif is_displayed(lines, i) and not labelled:
-            end = displayed_end(lines, i)
-            block = lines[i:end]
-            block[0] = "\\verbatim\n" + block[0]
-            block[-1] += "\n\\endverbatim"
-            result.extend(block)
+        if note and i + 1 < len(lines) and re.match(r"~+$", lines[i + 1]):
+            result += [f".. rubric:: Note {note[1]}", ""]
+            i += 2
+        elif line.startswith("  ") and (i == 0 or not lines[i - 1].strip()):
+            end = i
+            while end < len(lines) and (not lines[end].strip() or lines[end].startswith("  ")):
+                end += 1
+            block = "\n".join(lines[i:end]).rstrip().split("\n")
+            language = "cpp" if re.search(r"[;{}]$|[;{}] +/[/*]|^#", "\n".join(block), re.M) else "text"
+            result += ["", f".. code-block:: {language}", "", *(f"  {part}" for part in block), ""]
             i = end
-            continue
-        elif label:
-            labelled = True
-            text_column = label.end()
-            begin = "<br>" if result and result[-1] else ""
-            result.append(f"{begin}<b>{label[1]}:</b> {in_html(line[label.end():].strip())}")
-        elif code:
-            text_column = code.start(3)
-            result.append(f"<br>&emsp;<tt>{code[2]}</tt>&emsp;{in_html(code[3])}")
-        elif labelled and len(line) - len(line.lstrip()) < text_column - 8:
-            text_column = len(line) - len(line.lstrip())
-            result.append("<br>" + in_html(line.strip()))
+        elif LABEL.match(line):
+            end = i + 1
+            while end < len(lines) and lines[end].startswith(" "):
+                end += 1
+            result += ["", *contract(lines[i:end]), ""]
+            i = end
         else:
-            result.append(in_html(line.strip()))
-        i += 1
+            if line.strip():
+                in_list = bool(re.match(r"- ", line)) or in_list and line.startswith("  ")
+            result.append(("  " if in_list and line.startswith("  ") else "") + in_rst(line.strip()))
+            i += 1
     return result
 
 
 def comment(lines, is_alone):
     lines = [re.sub(r"^ *///( |$)", "", line) for line in lines]
-    if is_alone and "\\file" not in lines:
-        lines.insert(0, "\\file")
-        lines.insert(1, "")
+    is_file = is_alone
+    if lines[0].startswith("\\file"):
+        is_file = True
+        lines[0] = lines[0][len("\\file"):].strip()
     elif len(lines) > 1 and NAMES.match(lines[0]) and not lines[1].strip():
         lines = lines[2:]  # the name of what follows
-    return "/** " + "\n".join(prose(lines)) + " */"
+    text = "\n".join(prose(lines))
+    return "/** {}\n\\verbatim embed:rst\n{}\n\\endverbatim */".format("\\file" if is_file else "", text)
 
 
 def filtered(text):
+    # Doxygen would take deduction guides for functions.
+    text = re.sub(r"^(template <.*>\n)?\w+\(.*\) -> \w+<.*>;\n", "", text, flags=re.M)
     lines = text.split("\n")
     i = 0
     while i < len(lines):
@@ -115,12 +123,6 @@ def filtered(text):
             i += 1
 
 
-def page(text):
-    """Without links to what is no page of the site."""
-    return re.sub(r"\[([^\]]*)\]\((\.\./(?!subprojects/cudasim/README)[^)]*)\)", r"\1", text)
-
-
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as file:
-        content = file.read()
-    sys.stdout.write(page(content) if sys.argv[1].endswith(".md") else "\n".join(filtered(content)))
+        sys.stdout.write("\n".join(filtered(file.read())))
