@@ -87,9 +87,11 @@ for name in tiers:
 
 # Every example is in the table of examples.
 listed = (root / "docs" / "examples.md").read_text()
+run = re.findall(r"^  \w+/(\w+)$", (root / "examples" / "run").read_text(), re.M)
 programs = {line for line in re.findall(r"^  '(\w+)': \{", (root / "examples" / "meson.build").read_text(), re.M)}
 for program in sorted(programs):
     check(f"`{program}`" in listed, f"docs/examples.md does not list {program}")
+    check(program in run, f"examples/run does not run {program}")
 for name in re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", listed, re.M))):
     check(name in programs, f"docs/examples.md lists {name}, which is no example")
 
