@@ -56,12 +56,20 @@ def headers():
                 yield header.relative_to(folder)
 
 
+def example_sources():
+    """The examples' sources and what is included by them: the name and the path of each."""
+    for path in sorted((ROOT / "examples").rglob("*")):
+        if path.suffix in LANGUAGES:
+            yield str(path.relative_to(ROOT / "examples")), path
+
+
 def write_pages(source):
     """The Markdown pages. Those of other folders are beside those of docs/."""
     pages = {path.relative_to(ROOT / "docs"): path for path in (ROOT / "docs").rglob("*.md")}
     pages[pathlib.Path("changelog.md")] = ROOT / "CHANGELOG.md"
     pages[pathlib.Path("cudasim.md")] = ROOT / "subprojects" / "cudasim" / "README.md"
     at = {path: name for name, path in pages.items()} | {ROOT / "README.md": pathlib.Path("index.md")}
+    at |= {path: pathlib.Path("sources") / f"{name}.rst" for name, path in example_sources()}
     for name, path in pages.items():
         def moved(link):
             target = (path.parent / link[1]).resolve()
@@ -87,12 +95,9 @@ def write_reference(source):
 
 
 def write_sources(source):
-    """The examples' sources, and what is included by them."""
-    files = [path for path in sorted((ROOT / "examples").rglob("*")) if path.suffix in LANGUAGES]
-    names = [str(path.relative_to(ROOT / "examples")) for path in files]
     write(source / "sources" / "index.rst", titled("Sources of the examples")
-          + toctree(names, "maxdepth: 1"))
-    for name, path in zip(names, files):
+          + toctree([name for name, _ in example_sources()], "maxdepth: 1"))
+    for name, path in example_sources():
         write(source / "sources" / f"{name}.rst",
               titled(name) + f".. literalinclude:: {path.name}\n   :language: {LANGUAGES[path.suffix]}\n")
         shutil.copy(path, source / "sources" / name)
