@@ -123,7 +123,6 @@ BOOST_AUTO_TEST_CASE(any_call_of_dropping_may_fail) {
 BOOST_AUTO_TEST_CASE(
     a_reset_before_the_value_is_made,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
-  Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextRef old_life = primary.context();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);

@@ -64,4 +64,6 @@ BOOST_FIXTURE_TEST_CASE(code_for_another_device_is_refused, Fixture) {
   BOOST_TEST((CodeOf(status) == CUDA_ERROR_NO_BINARY_FOR_GPU), status.ToString());
 }
 
+#undef IMAGE
+
 BOOST_AUTO_TEST_SUITE_END()
