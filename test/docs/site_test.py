@@ -212,19 +212,6 @@ def check_site(site):
         check(name in objects, f"a search does not find {name}")
 
 
-def documented_names(directory):
-    names = set()
-    for path in directory.glob("*.xml"):
-        for compound in xml.etree.ElementTree.parse(path).getroot().iter("compounddef"):
-            names.add(compound.findtext("compoundname"))
-            for member in compound.iter("memberdef"):
-                name = member.findtext("qualifiedname") or member.findtext("name")
-                names.add(name)
-                scope = name.rpartition("::")[0] if member.get("strong") != "yes" else name
-                names.update(f"{scope}::{value.findtext('name')}" for value in member.iter("enumvalue"))
-    return names
-
-
 def check_names(directory):
     """1 if there is no libclang."""
     try:
