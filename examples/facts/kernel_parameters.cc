@@ -130,7 +130,8 @@ absl::Status Mixed(Bench* bench) {
   PrintLayout(packed);
   // What the driver says of the compiled kernel.
   CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.ParametersIn(bench->stream.context()));
-  CHECK(known == packed.parameters());
+  CHECK(std::equal(known.begin(), known.end(), packed.parameters().begin(),
+                   packed.parameters().end()));
 
   absl::Status status = cuguest::Launch(kernel, LaunchShape(), bench->stream, packed);
   if (!status.ok()) return status;

@@ -4,12 +4,8 @@
 
 #include "scale.h"
 
-#include <atomic>
 #include <cstdio>
-#include <memory>
-#include <utility>
 
-#include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
@@ -48,23 +44,14 @@ constexpr char kPtx[] = R"(.version 7.0
   ret;
 })";
 
-// Loaded once for the process, for every context, and never unloaded. A failure is not kept: the
-// next call tries again. No lock is held in a driver call: of two threads that load it at the same
-// time, one drops its own.
-absl::StatusOr<cuguest::Kernel> ScaleKernel() {
-  static std::atomic<const cuguest::Kernel*> loaded{nullptr};
-  if (const cuguest::Kernel* const kernel = loaded.load(std::memory_order_acquire)) return *kernel;
-  CUGUEST_ASSIGN_OR_RETURN(const auto module, cuguest::Module::Load(kPtx, "acme_scale"));
-  CUGUEST_ASSIGN_OR_RETURN(cuguest::Kernel kernel, module.GetKernel("scale"));  // holds the code
-  auto mine = std::make_unique<const cuguest::Kernel>(std::move(kernel));
-  const cuguest::Kernel* first = nullptr;
-  return loaded.compare_exchange_strong(first, mine.get()) ? *mine.release() : *first;
-}
+// Loaded for the process by the first call that needs it, for every context, and never unloaded.
+cuguest::Module::Once g_code(kPtx, "acme_scale");
+cuguest::Kernel::Once g_scale(g_code, "scale");
 
 absl::Status Scale(CUstream callers, float* values, size_t count, float factor) {
-  CUGUEST_ASSIGN_OR_RETURN(const auto scale, ScaleKernel());
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const scale, g_scale.Get());
   CUGUEST_ASSIGN_OR_RETURN(const auto view, cuguest::DeviceView<float>::Borrow(values, count));
-  return cuguest::LaunchForElements(scale, count, callers, count, factor, cuguest::DevicePtr(view));
+  return cuguest::LaunchForElements(*scale, count, callers, count, factor, view);
 }
 
 }  // namespace

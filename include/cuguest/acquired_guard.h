@@ -29,7 +29,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   that of the Acquired, for the scope.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-/// Errors:  test ok(). error() is that of acquiring or of entering; nothing has changed then.
+/// Errors:  test ok(). error() is that of acquiring or of entering; nothing has changed then. One
+///          that failed and that nobody asked reports kUnasked when it ends, as a ContextGuard
+///          does.
 /// Cost:    a ContextGuard from a ContextRef, beside the acquiring. Of a device whose context is
 ///          current: one driver call beside AcquireOn's, with a guard that is elided; no lock, no
 ///          allocation.
@@ -52,7 +54,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   AcquiredGuard(const AcquiredGuard&) = delete;
   AcquiredGuard& operator=(const AcquiredGuard&) = delete;
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return acquired_.ok() && guard_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok() && acquired_.ok(); }
   [[nodiscard]] Error error() const noexcept;
 
   /// These need ok().
@@ -62,10 +64,8 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   }
   [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return guard_; }
 
-  /// As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
-  CUGUEST_HIDE CUresult Reassert() noexcept {
-    return acquired_.ok() ? guard_.Reassert() : CUDA_ERROR_INVALID_CONTEXT;
-  }
+  /// As ContextGuard::Reassert.
+  CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
   /// As ContextGuard::Leave. What was acquired is kept until the end of the scope.
   CUGUEST_HIDE CUresult Leave() noexcept { return guard_.Leave(); }
@@ -89,7 +89,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
                            const internal::CurrentContext* asked) noexcept;
 
   Acquired acquired_;
-  ContextGuard guard_;  // empty if that failed; ends before the reference is given back
+  ContextGuard guard_;  // failed if that did; ends before the reference is given back
 };
 
 CUGUEST_END_NAMESPACE

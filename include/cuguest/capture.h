@@ -40,9 +40,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
                                           Location where = Location::Here()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
-  CUGUEST_HIDE ~CaptureModeGuard() {
-    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
-  }
+  CUGUEST_HIDE ~CaptureModeGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }

@@ -68,21 +68,14 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   }
 
   /// The same, refused if the ref's context was destroyed or reset, even if another incarnation is
-  /// current at its handle: everything in the old one is gone.
+  /// current at its handle: everything in the old one is gone. Also of a SharedContext, a Stream or
+  /// a DeviceBuffer, which convert.
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
       const ContextRef& context, GuardMode mode = GuardMode::kElide,
       Location where = Location::Here()) noexcept
       : scope_(internal::Scope::kNotSet) {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
   }
-
-  /// The same for an object with a context(): a SharedContext, a Stream, a DeviceBuffer. Not for a
-  /// temporary, which might release it.
-  template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(Holder& holder,
-                                                   GuardMode mode = GuardMode::kElide,
-                                                   Location where = Location::Here()) noexcept
-      : ContextGuard(ContextRef(holder.context()), mode, where) {}
 
   /// Neither copied nor moved: to hand a scope on, use ContextScope (context_scope.h). A
   /// conditional guard starts empty and enters with MoveTo(), or is a std::optional<ContextGuard>

@@ -15,6 +15,8 @@
 
 #include <cuda.h>
 
+#include <utility>
+
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -32,6 +34,11 @@ struct Incarnation;
 class CUGUEST_API ContextRef {
  public:
   CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context
+
+  /// That of an object which has a context(): a SharedContext, a Stream, a DeviceBuffer. So what
+  /// takes a ContextRef takes these. Not of a temporary, which might release it.
+  template <typename Holder, typename = decltype(ContextRef(std::declval<Holder&>().context()))>
+  CUGUEST_HIDE ContextRef(Holder& holder) noexcept : ContextRef(holder.context()) {}
 
   /// Names the present incarnation of `context`. The handle must be alive: the driver reads its
   /// memory to answer.
@@ -87,14 +94,6 @@ class CUGUEST_API ContextRef {
   unsigned long long id_ = 0;
   CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;
 };
-
-namespace internal {
-
-// What has a context() to enter.
-template <typename Holder>
-using IfHasContext = decltype(ContextRef(static_cast<Holder*>(nullptr)->context()));
-
-}  // namespace internal
 
 CUGUEST_END_NAMESPACE
 

@@ -65,12 +65,6 @@ class [[nodiscard]] CUGUEST_API ContextScope {
     scope_.Enter(context, mode == GuardMode::kAlwaysPush, where);
     return result();
   }
-  /// The same for an object with a context(), not a temporary, as for ContextGuard.
-  template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE CUresult Enter(Holder& holder, GuardMode mode = GuardMode::kElide,
-                                            Location where = Location::Here()) noexcept {
-    return Enter(ContextRef(holder.context()), mode, where);
-  }
 
   /// Errors: as ContextGuard::Leave: it has left, and is inside nothing then.
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.

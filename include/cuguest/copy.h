@@ -56,6 +56,10 @@ CUGUEST_HIDE CopyEnd WrittenEnd(const DeviceView<T>& view) noexcept {
 CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
                                       const StreamRef* stream = nullptr);
 
+// In the order of the stream, and done when it returns.
+CUGUEST_API absl::Status CopyElementsAndWait(const CopyEnd& to, const CopyEnd& from,
+                                             const StreamRef& stream);
+
 struct FillValue {
   unsigned bits;
   std::size_t size;
@@ -141,16 +145,38 @@ CUGUEST_HIDE absl::Status DownloadAsync(
     const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), &stream);
 }
-/// All elements of `from`, in a vector of their own.
+/// Behind what was submitted to `stream`, and done when it returns: DownloadAsync() and
+/// StreamRef::Synchronize(), at the cost of both. While the stream captures it is refused.
 template <typename T>
-[[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
-    const DeviceView<T>& from) {
+CUGUEST_HIDE absl::Status Download(const DeviceView<T>& from,
+                                   const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
+                                   const StreamRef& stream) {
+  return internal::CopyElementsAndWait(internal::EndOf(to), internal::EndOf(from), stream);
+}
+namespace internal {
+template <typename T, typename... Stream>
+CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> DownloadAll(
+    const DeviceView<T>& from, const Stream&... stream) {
   static_assert(!std::is_same_v<std::remove_const_t<T>, bool>,
                 "a std::vector<bool> has no elements to copy to: give a HostSpan<bool>");
   std::vector<std::remove_const_t<T>> values(from.size());
-  absl::Status copied = Download(from, values);
+  absl::Status copied = ::cuguest::Download(from, values, stream...);
   if (!copied.ok()) return copied;
   return values;
+}
+}  // namespace internal
+
+/// All elements of `from`, in a vector of their own; behind what was submitted to a stream, if one
+/// is given.
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
+    const DeviceView<T>& from) {
+  return internal::DownloadAll(from);
+}
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
+    const DeviceView<T>& from, const StreamRef& stream) {
+  return internal::DownloadAll(from, stream);
 }
 
 /// Every element becomes `value`. T has 1, 2 or 4 bytes.

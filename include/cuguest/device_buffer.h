@@ -79,6 +79,16 @@ class DeviceBuffer {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
   }
 
+  /// AllocateAsync(), and an UploadAsync() of `values`, which must stay until it is done; not of a
+  /// temporary container.
+  /// Errors, cost: those of both.
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOfAsync(
+      const StreamRef& stream, HostSpan<const T> values) {
+    return Made(internal::OwnedMemory::CopyOf(stream, kElements, values.data(), values.size()));
+  }
+  template <typename Host, typename = internal::IfEndsTooEarly<T, Host>>
+  static absl::StatusOr<DeviceBuffer> CopyOfAsync(const StreamRef& stream, Host&& values) = delete;
+
   /// Takes ownership of what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
   /// cudaMallocManaged or a pool. It is freed in the context that owns it. The stream of pool
   /// memory is not known, so work with it must be done before it is freed here.

@@ -29,18 +29,14 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
-  /// Enters `context`, which must be alive; by reference only if its incarnation is. What has a
-  /// context() may be given itself, unless it is a temporary. `where` is for incidents.
+  /// Enters `context`, which must be alive; by reference only if its incarnation is. `where` is
+  /// for incidents.
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(CUcontext context,
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Unknown(context), where) {}
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(const ContextRef& context,
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Of(context), where) {}
-  template <typename Holder, typename = internal::IfHasContext<Holder>>
-  [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(Holder& holder,
-                                                 Location where = Location::Here()) noexcept
-      : ExactGuard(ContextRef(holder.context()), where) {}
   ExactGuard(const ExactGuard&) = delete;
   ExactGuard& operator=(const ExactGuard&) = delete;
   CUGUEST_HIDE ~ExactGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }

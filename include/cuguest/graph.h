@@ -76,7 +76,7 @@ class CUGUEST_API ExecutableGraph {
   /// Graph, which must exist. Grid, block, dynamic shared memory and parameters are replaced; the
   /// rest of a shape stays as in the graph. The kernel is checked as by Graph::AddKernel().
   ///
-  ///   absl::Status status = ready->SetKernel(*scaled, scale, shape, n, 2 * a, DevicePtr(x));
+  ///   absl::Status status = ready->SetKernel(*scaled, scale, shape, n, 2 * a, x);
   ///
   /// Errors: those of Graph::AddKernel(), and kInvalidArgument: a cluster, a cooperative grid or
   ///         attributes; the node is no kernel node, or not of this graph.
@@ -86,8 +86,9 @@ class CUGUEST_API ExecutableGraph {
   CUGUEST_HIDE absl::Status SetKernel(CUgraphNode node, const Kernel& kernel,
                                       const LaunchShape& shape, const Values&... values) {
     static_assert(internal::AreParams<Values...>());
-    const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
-    return SetNode(node, kernel, shape, internal::ParamsAt<Values...>(each));
+    return internal::WithParams(
+        [&](const internal::LaunchParams& params) { return SetNode(node, kernel, shape, params); },
+        values...);
   }
 
   /// The same with the parameters in one piece.
@@ -170,8 +171,9 @@ class CUGUEST_API Graph {
       const Kernel& kernel, const LaunchShape& shape, const std::vector<CUgraphNode>& after,
       const Values&... values) {
     static_assert(internal::AreParams<Values...>());
-    const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
-    return AddNode(kernel, shape, after, internal::ParamsAt<Values...>(each));
+    return internal::WithParams(
+        [&](const internal::LaunchParams& params) { return AddNode(kernel, shape, after, params); },
+        values...);
   }
 
   /// The same with the parameters in one piece.

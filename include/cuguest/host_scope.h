@@ -60,9 +60,7 @@ class [[nodiscard]] CUGUEST_API HostScope {
   }
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
-  CUGUEST_HIDE ~HostScope() {
-    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
-  }
+  CUGUEST_HIDE ~HostScope() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }

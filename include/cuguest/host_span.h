@@ -127,6 +127,11 @@ class HostSpan {
   [[nodiscard]] CUGUEST_HIDE constexpr std::size_t size() const noexcept {
     return size_;
   }  // elements
+  [[nodiscard]] CUGUEST_HIDE constexpr T* begin() const noexcept { return data_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr T* end() const noexcept { return data_ + size_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr T& operator[](std::size_t i) const noexcept {
+    return data_[i];
+  }
 
  private:
   T* data_ = nullptr;

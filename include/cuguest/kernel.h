@@ -70,6 +70,8 @@ class CUGUEST_API Kernel {
     }
   };
 
+  class Once;  // see module.h
+
   CUGUEST_HIDE Kernel(const Kernel&) = default;
   CUGUEST_HIDE Kernel(Kernel&&) = default;
   CUGUEST_HIDE Kernel& operator=(const Kernel&) = default;

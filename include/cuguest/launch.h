@@ -5,9 +5,9 @@
 /// shape and parameters, by the kernel's and the device's limits, before they reach the driver.
 ///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
-///   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
+///   absl::Status status = Launch(blur, shape, stream, pixels.view(), radius);
 ///   // One thread for each element:
-///   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
+///   status = LaunchForElements(saxpy, x.size(), stream, n, a, x, y);   // buffers, or views
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_
@@ -94,25 +94,47 @@ struct LaunchParams {
   void** extra;                     // or null
   const Kernel::Parameter* places;  // null if the caller does not tell
   std::size_t count;
+  const CUdevice* devices = nullptr;  // whose memory each is, or kNoMemory; null if none is any
 };
+CUGUEST_HIDE inline constexpr CUdevice kNoMemory = -1;
 
-// Of values of types that the caller has named; `each` has their addresses, and one element more.
-template <typename... Ts>
-CUGUEST_HIDE LaunchParams ParamsAt(const void* const (&each)[sizeof...(Ts) + 1]) noexcept {
-  static_assert(kParamPlaces<Ts...>.back().offset <= ParamBuffer::kMaxBytes,
-                "a kernel takes at most 32,764 bytes of parameters");
-  // The driver reads through them.
-  return {const_cast<void**>(each), nullptr, kParamPlaces<Ts...>.data(), sizeof...(Ts)};
+// What a kernel is given for a value: of a view or a buffer the address of its elements.
+template <typename T>
+CUGUEST_HIDE decltype(auto) Passed(const T& value) noexcept {
+  if constexpr (IsDeviceMemory<T>::value) {
+    return value.get();
+  } else {
+    return static_cast<const T&>(value);
+  }
+}
+template <typename T>
+CUGUEST_HIDE CUdevice DeviceOf(const T& value) noexcept {
+  if constexpr (IsDeviceMemory<T>::value) {
+    return value.empty() ? kNoMemory : value.device().get();
+  } else {
+    return kNoMemory;
+  }
 }
 
-// A stream that somebody handed in, as StreamRef::Borrow() takes it; `handle` names the per-thread
-// stream where that is what 0 means in the calling file.
-struct CallersStream {
-  CUGUEST_HIDE CallersStream(CUstream stream,
-                             ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept
-      : handle(NamedBy(stream, zero)) {}
-  CUstream handle;
-};
+// use(LaunchParams) of values of types that the caller has named.
+template <typename Use, typename... Ts>
+CUGUEST_HIDE auto WithPassed(const Use& use, const CUdevice* devices, const Ts&... values) {
+  static_assert(kParamPlaces<Ts...>.back().offset <= ParamBuffer::kMaxBytes,
+                "a kernel takes at most 32,764 bytes of parameters");
+  const void* each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+  // The driver reads through them.
+  return use(LaunchParams{const_cast<void**>(each), nullptr, kParamPlaces<Ts...>.data(),
+                          sizeof...(Ts), devices});
+}
+template <typename Use, typename... Ts>
+CUGUEST_HIDE auto WithParams(const Use& use, const Ts&... values) {
+  if constexpr ((IsDeviceMemory<Ts>::value || ...)) {
+    const CUdevice devices[] = {DeviceOf(values)...};
+    return WithPassed(use, devices, Passed(values)...);
+  } else {
+    return WithPassed(use, nullptr, values...);
+  }
+}
 
 CUGUEST_API absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape,
                                     const StreamRef& stream, const LaunchParams& params);
@@ -120,8 +142,9 @@ CUGUEST_API absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& sha
 template <typename... Ts>
 CUGUEST_HIDE absl::Status LaunchTyped(const Kernel& kernel, const LaunchShape& shape,
                                       const StreamRef& stream, const Ts&... values) {
-  const void* const each[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
-  return LaunchWith(kernel, shape, stream, ParamsAt<Ts...>(each));
+  return WithParams(
+      [&](const LaunchParams& params) { return LaunchWith(kernel, shape, stream, params); },
+      values...);
 }
 
 // Of LaunchForElements(); `count` is not 0.
@@ -132,7 +155,8 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 
 /// Submits a launch; the parameters are copied before it returns. What the kernel does wrong, such
 /// as using an illegal address, is the error of a later call. In a capture the launch becomes a
-/// node of the graph. A launch that is refused here does not invalidate the capture; the driver,
+/// node of the graph. Of a DeviceView or a DeviceBuffer the kernel gets the address. A launch that
+/// is refused here does not invalidate the capture; the driver,
 /// given a bad shape, would. See Note [What is checked of a shape].
 /// Stack:   as it was.
 /// Count:   none. Keep the stream and the code (a Module, a Kernel of it, or what owns borrowed
@@ -143,7 +167,9 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///                               kernel allows, too much shared memory, a grid that is no multiple
 ///                               of its cluster; or the parameters: see Note [What is checked of
 ///                               parameters]. The text names it, what was given and what is
-///                               allowed.
+///                               allowed. A view or a buffer of another device than the stream's,
+///                               unless every device reaches its memory (managed, pinned host
+///                               memory): where peer access is enabled, pass a DevicePtr of it.
 ///          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
 ///                               multiprocessors of the stream's context (of a green one, its part
 ///                               of the device), or a cluster that does not fit on the device

@@ -75,6 +75,11 @@ struct CUGUEST_API MemoryDescription {
   }
   [[nodiscard]] CUGUEST_HIDE std::size_t bytes_left() const noexcept { return size - offset(); }
 
+  /// Whether every device of a 64-bit system reaches it unasked: managed and pinned host memory.
+  [[nodiscard]] CUGUEST_HIDE bool is_for_all_devices() const noexcept {
+    return kind == Kind::kManaged || kind == Kind::kPinnedHost;
+  }
+
   [[nodiscard]] std::string ToString() const;  ///< one line
 };
 

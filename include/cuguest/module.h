@@ -16,12 +16,17 @@
 ///
 ///   const char kPtx[] = R"(.version 8.0 ...)";        // or PTX, as text
 ///   absl::StatusOr<Module> compiled = Module::Load(kPtx, "kernels");
+///
+///   static Module::Once g_code(kPtx, "kernels");      // loaded once, by who needs it first
+///   static Kernel::Once g_scale(g_code, "scale");
+///   absl::StatusOr<const Kernel*> scale = g_scale.Get();
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_
 
 #include <cuda.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -112,6 +117,8 @@ class CUGUEST_API Module {
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
+  class Once;
+
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;
   CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
@@ -180,6 +187,49 @@ class CUGUEST_API Module {
                                                    const internal::ElementType& type) const;
 
   std::shared_ptr<internal::LoadedCode> code_;
+};
+
+/// Code that is loaded once for the process, when it is first needed, and never unloaded. For a
+/// static variable: it does nothing at load time and has no destructor.
+/// Threads: any. No lock is held while the driver is called: of two threads that load it at the
+///          same time one unloads its own.
+class Module::Once {
+ public:
+  /// Of an embedded image, or of PTX; they and `name` must stay as they are.
+  CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes, const char* name) noexcept
+      : bytes_(bytes), name_(name) {}
+  CUGUEST_HIDE constexpr Once(std::string_view ptx, const char* name) noexcept
+      : ptx_(ptx), name_(name) {}
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+
+  /// Never null, and valid to the end of the process.
+  /// Errors, cost: those of Load() until it has succeeded: a failure is not kept. Then none.
+  [[nodiscard]] CUGUEST_API absl::StatusOr<const Module*> Get();
+
+ private:
+  HostSpan<const unsigned char> bytes_;
+  std::string_view ptx_;
+  const char* name_;
+  std::atomic<const Module*> loaded_{nullptr};
+};
+
+/// A kernel of such code, which is found once; in all else as Module::Once.
+class Kernel::Once {
+ public:
+  /// `code` and `name` must stay as they are.
+  CUGUEST_HIDE constexpr Once(Module::Once& code, const char* name) noexcept
+      : code_(code), name_(name) {}
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+
+  /// Errors, cost: those of Module::Once::Get() and Module::GetKernel() until it has succeeded.
+  [[nodiscard]] CUGUEST_API absl::StatusOr<const Kernel*> Get();
+
+ private:
+  Module::Once& code_;
+  const char* name_;
+  std::atomic<const Kernel*> found_{nullptr};
 };
 
 /// The mode that CUDA_MODULE_LOADING named when the driver was initialised.

@@ -20,8 +20,8 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "cuguest/export.h"
 #include "cuguest/host_span.h"
@@ -51,11 +51,15 @@ namespace internal {
 template <typename T>
 struct IsOfTheHost : std::false_type {};
 template <typename T>
-struct IsOfTheHost<DeviceBuffer<T>> : std::true_type {};
-template <typename T>
-struct IsOfTheHost<DeviceView<T>> : std::true_type {};
-template <typename T>
 struct IsOfTheHost<HostSpan<T>> : std::true_type {};
+
+// A view or a buffer, which is the address of its elements to a kernel.
+template <typename T>
+struct IsDeviceMemory : std::false_type {};
+template <typename T>
+struct IsDeviceMemory<DeviceBuffer<T>> : std::true_type {};
+template <typename T>
+struct IsDeviceMemory<DeviceView<T>> : std::true_type {};
 
 template <typename T, typename = void>
 struct HoldsPointers : std::is_pointer<T> {};
@@ -75,10 +79,11 @@ CUGUEST_HIDE constexpr bool AreParams() {
                 "a container of pointers would be one parameter, by value: for a pointer to each "
                 "parameter pass a HostSpan<void* const> of it to Launch(); for pointers of the "
                 "device make it one of DevicePtr<T>, or launch a TypedKernel");
-  static_assert((... && (IsOfTheHost<Values>::value || HoldsPointers<Values>::value ||
-                         !internal::RefersToElements<Values>::value)),
-                "a view may as well be one of the host's memory: pass a DevicePtr<T> and the "
-                "number of elements, or launch a TypedKernel, whose types say that it takes views");
+  static_assert(
+      (... && (IsOfTheHost<Values>::value || IsDeviceMemory<Values>::value ||
+               HoldsPointers<Values>::value || !internal::RefersToElements<Values>::value)),
+      "a view may as well be one of the host's memory: pass a DevicePtr<T> and the "
+      "number of elements, or launch a TypedKernel, whose types say that it takes views");
   return true;
 }
 
@@ -91,8 +96,11 @@ CUGUEST_HIDE constexpr bool IsParam() {
                 "DevicePtr to its copy on the device");
   static_assert(!std::is_null_pointer_v<T>, "pass a DevicePtr<T>(), nullptr has no type");
   static_assert(!IsOfTheHost<T>::value,
-                "this object is for the host: pass DevicePtr<T>(view), of a DeviceBuffer its "
-                "view()");
+                "this object is for the host: pass a DeviceView or a DeviceBuffer, or a "
+                "DevicePtr<T>");
+  static_assert(!IsDeviceMemory<T>::value,
+                "only a launch takes a view or a buffer, since it compares their device with the "
+                "stream's: pass DevicePtr<T>(view), of a DeviceBuffer its view()");
   static_assert(std::is_trivially_copyable_v<T>,
                 "a parameter is copied to the device byte by byte: its type must be trivially "
                 "copyable");
@@ -107,6 +115,16 @@ CUGUEST_HIDE constexpr bool IsParam() {
   return true;
 }
 
+// Of a type that the caller has named.
+template <typename T>
+CUGUEST_HIDE constexpr bool IsLaunchParam() {
+  if constexpr (IsDeviceMemory<T>::value && std::is_trivially_copyable_v<T>) {
+    return true;
+  } else {
+    return IsParam<T>();
+  }
+}
+
 CUGUEST_HIDE constexpr std::size_t AlignUp(std::size_t offset, std::size_t alignment) {
   return (offset + alignment - 1) & ~(alignment - 1);
 }
@@ -115,7 +133,7 @@ CUGUEST_HIDE constexpr std::size_t AlignUp(std::size_t offset, std::size_t align
 
 /// Padding between parameters is zero and leaks no host memory; that in a struct is the struct's.
 /// Threads: a value; one object needs outside locking.
-/// Cost: allocates as a vector does; no driver call.
+/// Cost: no driver call. Allocates as a vector does, beyond 64 bytes or 8 parameters.
 class CUGUEST_API ParamBuffer {
  public:
   /// The driver's limit on the newest devices; 4,096 on others, and before CUDA 12.1.
@@ -150,7 +168,7 @@ class CUGUEST_API ParamBuffer {
   [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return bytes_.size(); }  // bytes
 
   /// Where each lies in data(); those of a kernel are Kernel::ParametersIn().
-  [[nodiscard]] CUGUEST_HIDE const std::vector<Kernel::Parameter>& parameters() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE HostSpan<const Kernel::Parameter> parameters() const noexcept {
     return parameters_;
   }
 
@@ -160,8 +178,8 @@ class CUGUEST_API ParamBuffer {
   [[nodiscard]] CUGUEST_HIDE bool can_be_packed() const noexcept { return can_be_packed_; }
 
  private:
-  std::vector<unsigned char> bytes_;
-  std::vector<Kernel::Parameter> parameters_;
+  absl::InlinedVector<unsigned char, 64> bytes_;
+  absl::InlinedVector<Kernel::Parameter, 8> parameters_;
   bool can_be_packed_ = true;
 };
 

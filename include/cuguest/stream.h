@@ -47,6 +47,15 @@ enum class ZeroStream : unsigned char { kLegacy, kPerThread };
 CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexcept {
   return stream == nullptr && zero == ZeroStream::kPerThread ? CU_STREAM_PER_THREAD : stream;
 }
+
+// A stream that somebody handed in, as StreamRef::Borrow() takes it; `handle` names the per-thread
+// stream where that is what 0 means in the calling file.
+struct CallersStream {
+  CUGUEST_HIDE CallersStream(CUstream stream,
+                             ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept
+      : handle(NamedBy(stream, zero)) {}
+  CUstream handle;
+};
 }  // namespace internal
 
 /// Stack:   left as it is by every function; see Note [Which calls need a context].

@@ -4,7 +4,7 @@
 /// `TypedKernel<void(...)>` is a Kernel with a signature: the compiler converts the arguments of a
 /// launch, as for a function.
 ///
-///   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
+///   using Saxpy = TypedKernel<void(unsigned, float, DeviceView<const float>, DeviceView<float>)>;
 ///   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
 ///   absl::Status status =
 ///       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
@@ -70,7 +70,7 @@ class TypedKernel<void(Ts...)> {
   }
 
  private:
-  static_assert((internal::IsParam<Ts>() && ...));
+  static_assert((internal::IsLaunchParam<Ts>() && ...));
 
   CUGUEST_HIDE explicit TypedKernel(Kernel kernel) noexcept : kernel_(std::move(kernel)) {}
 

@@ -9,7 +9,7 @@ CUGUEST_BEGIN_NAMESPACE
 void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
                           const internal::CurrentContext* asked) noexcept {
   acquired_ = std::move(acquired);
-  if (!acquired_.ok()) return guard_.scope_.StayOutside(mode == GuardMode::kAlwaysPush);
+  if (!acquired_.ok()) return guard_.scope_.Refuse(acquired_.error().code, where);
   const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
                           acquired_.source() == Acquired::Source::kCurrent;
   if (is_current) {
@@ -20,8 +20,9 @@ void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
 }
 
 Error AcquiredGuard::error() const noexcept {
+  const CUresult entered = guard_.result();  // asked, also where acquiring failed
   if (!acquired_.ok()) return acquired_.error();
-  const Error error = internal::Failure(guard_.result(), guard_.doing());
+  const Error error = internal::Failure(entered, guard_.doing());
   const char* const advice = guard_.advice();
   if (*advice == '\0') return error;
   return internal::OfHandle(error, Error::Subject::kAdvice, advice);

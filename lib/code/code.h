@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
@@ -58,7 +59,7 @@ class Code;
 //          so that a launch reads it without a lock.
 class KernelParams {
  public:
-  using Places = std::vector<Kernel::Parameter>;
+  using Places = absl::InlinedVector<Kernel::Parameter, 8>;  // one block: a launch reads it cold
 
   KernelParams() noexcept = default;
   KernelParams(const KernelParams&) = delete;
@@ -88,7 +89,7 @@ class KernelParams {
 // call that fails says that there are no more. The driver needs no context for that, and
 // invalidates no capture (cudasim/test/library_facts_test.cc).
 inline CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
-                          std::vector<Kernel::Parameter>* parameters) {
+                          KernelParams::Places* parameters) {
   while (parameters->size() != count) {
     Kernel::Parameter asked = {};
     const CUresult code =

@@ -129,7 +129,10 @@ CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capab
   return code;
 }
 
-CodeInContext::CodeInContext(const DeviceLimits& limits) : table_(new Table{nullptr, limits, {}}) {}
+CodeInContext::CodeInContext(const DeviceLimits& limits) : table_(new Table{}) {
+  table_->limits = limits;
+  table_->chunks[0].store(table_->first, std::memory_order_relaxed);
+}
 
 void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
   CUresult code = CUDA_SUCCESS;
@@ -143,7 +146,7 @@ void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
     for (std::uint32_t slot = 0; slots != nullptr && slot < SlotsOf(chunk); ++slot) {
       delete slots[slot].load(std::memory_order_relaxed);
     }
-    delete[] slots;
+    if (chunk != 0) delete[] slots;
   }
   delete table;
 }

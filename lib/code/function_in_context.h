@@ -141,8 +141,9 @@ class CodeInContext {
   }
   struct Table {
     CUmodule module;
-    DeviceLimits limits;
     std::atomic<Slot*> chunks[kChunks];
+    DeviceLimits limits;
+    Slot first[kFirst];  // chunk 0: beside the rest, since a launch reads it cold
   };
   struct TableEnd {
     void operator()(Table* table) const noexcept;

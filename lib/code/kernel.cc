@@ -130,11 +130,11 @@ absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::ParametersIn(
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
   CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncGetParamInfo).status());
-  std::vector<Kernel::Parameter> parameters;
+  internal::KernelParams::Places takes;
   CUGUEST_RETURN_IF_CUDA_ERROR(
-      internal::AskParams(driver, function.function, function.in_image.parameters, &parameters),
+      internal::AskParams(driver, function.function, function.in_image.parameters, &takes),
       KernelText("use", kernel));
-  return parameters;
+  return std::vector<Kernel::Parameter>(takes.begin(), takes.end());
 }
 
 CUGUEST_END_NAMESPACE

@@ -2,6 +2,10 @@
 
 #include "cuguest/module.h"
 
+#include <atomic>
+#include <memory>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
@@ -84,6 +88,18 @@ absl::StatusOr<ContextRef> OwnerOf(const Driver& driver, CUdeviceptr variable,
   return found;
 }
 
+// What is kept, or else made and kept, unless another thread was first.
+template <typename T, typename Make>
+absl::StatusOr<const T*> GetOnce(std::atomic<const T*>* kept, const Make& make) {
+  const T* there = kept->load(std::memory_order_acquire);
+  if (there != nullptr) return there;
+  CUGUEST_ASSIGN_OR_RETURN(T made, make());
+  auto mine = std::make_unique<const T>(std::move(made));
+  const bool is_first = kept->compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel,
+                                                      std::memory_order_acquire);
+  return is_first ? mine.release() : there;
+}
+
 }  // namespace
 
 absl::StatusOr<Module> Module::Load(const CodeImage& image, const JitOptions& options) {
@@ -106,6 +122,19 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
     return loaded;
   }
   return Module(std::move(code));
+}
+
+absl::StatusOr<const Module*> Module::Once::Get() {
+  return GetOnce(&loaded_, [this] {
+    return ptx_.data() != nullptr ? Module::Load(ptx_, name_) : Module::Load(bytes_, name_);
+  });
+}
+
+absl::StatusOr<const Kernel*> Kernel::Once::Get() {
+  return GetOnce(&found_, [this]() -> absl::StatusOr<Kernel> {
+    CUGUEST_ASSIGN_OR_RETURN(const Module* const code, code_.Get());
+    return code->GetKernel(name_);
+  });
 }
 
 absl::StatusOr<Module> Module::Load(HostSpan<const unsigned char> bytes, std::string_view name,

@@ -83,6 +83,7 @@ absl::Status WithNode(const Kernel& kernel, const LaunchShape& shape, const Cont
   if (!TakesParams(launched.kernel, params)) {
     CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params));
   }
+  if (params.devices != nullptr) CUGUEST_RETURN_IF_ERROR(CheckDevices(launched, params));
   CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
   const internal::LaunchConfig config(shape, nullptr);
   CUGUEST_RETURN_IF_ERROR(

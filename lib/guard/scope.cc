@@ -24,6 +24,11 @@ void Scope::SetFailed(CUresult code) noexcept {
   result_ = code;
 }
 
+void Scope::Refuse(CUresult code, Location where) noexcept {
+  Prepare(nullptr, false, where);
+  SetFailed(code);
+}
+
 // A record for a scope that is about to enter; nullptr, with result_, without memory for it.
 Record* Scope::Begin(unsigned long long id) noexcept {
   SetFailed(CUDA_ERROR_OUT_OF_MEMORY);

@@ -96,6 +96,7 @@ inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
   if (__builtin_expect(!TakesParams(kernel, params), 0)) {
     CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params));
   }
+  if (params.devices != nullptr) CUGUEST_RETURN_IF_ERROR(CheckDevices(launched, params));
   if (__builtin_expect(!IsPlain(shape), 0)) {
     return LaunchWithAttributes(launched, shape, stream, params);
   }

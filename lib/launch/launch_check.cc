@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cuguest/memory.h"
 #include "cuguest/status.h"
 #include "lib/status/status_macros.h"
 
@@ -196,8 +197,24 @@ absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& pa
                  "alignas(16)), or say its alignment by ParamTraits");
 }
 
+absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& params) {
+  const CUdevice here = launched.function.device->device;
+  for (std::size_t i = 0; i < params.count; ++i) {
+    const CUdevice device = params.devices[i];
+    if (device == kNoMemory || device == here) continue;
+    const CUdeviceptr pointer = *static_cast<const CUdeviceptr*>(params.each[i]);
+    CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+    if (memory.is_for_all_devices()) continue;
+    return Refused(launched, "parameter ", i, " is ", Name(memory.kind), " of device ", device,
+                   ", and the stream is of device ", here,
+                   ": copy it there first; or pass a DevicePtr of it, if the stream's context has "
+                   "access");
+  }
+  return absl::OkStatus();
+}
+
 LaunchParams ParamsOneByOne(const ParamBuffer& params, std::vector<void*>* each) {
-  const auto& places = params.parameters();
+  const HostSpan<const Kernel::Parameter> places = params.parameters();
   for (const Kernel::Parameter& place : places) {
     each->push_back(const_cast<unsigned char*>(params.data()) + place.offset);
   }

@@ -93,6 +93,9 @@ inline std::size_t FirstWrong(const LaunchParams& params,
   return i;
 }
 
+// Refuses memory that the device of the launch does not reach.
+absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& params);
+
 // Whether the kernel is known to take such parameters.
 inline bool TakesParams(const KernelState& kernel, const LaunchParams& params) noexcept {
   const KernelParams::Places* const takes = kernel.params.get();

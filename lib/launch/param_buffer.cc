@@ -2,9 +2,9 @@
 
 #include "cuguest/param_buffer.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstring>
-#include <utility>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 
@@ -37,17 +37,16 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
         "add parameter ", parameters_.size(), " of ", size, " bytes at offset ", place.offset,
         ": a kernel takes at most ", kMaxBytes, " bytes; pass a pointer to the rest"));
   }
-  const std::size_t end = place.offset + size;
-  std::vector<unsigned char> before;  // in which `data` may lie
-  if (end > bytes_.capacity()) {
-    std::vector<unsigned char> grown;
-    grown.reserve(std::max(end, 2 * bytes_.capacity()));
-    grown.assign(bytes_.begin(), bytes_.end());
-    before = std::exchange(bytes_, std::move(grown));
-  }
+  const auto* from = static_cast<const unsigned char*>(data);
+  const std::less<> before;
+  const bool is_inside =
+      !before(from, bytes_.data()) && before(from, bytes_.data() + bytes_.size());
+  const std::ptrdiff_t inside = is_inside ? from - bytes_.data() : 0;
+  bytes_.reserve(place.offset + size);
   parameters_.push_back(place);
-  bytes_.resize(end);
-  std::memcpy(bytes_.data() + place.offset, data, size);
+  bytes_.resize(place.offset + size);
+  if (is_inside) from = bytes_.data() + inside;
+  std::memcpy(bytes_.data() + place.offset, from, size);
   can_be_packed_ = can_be_packed_ && alignment <= kMaxPackedAlignment;
   return absl::OkStatus();
 }

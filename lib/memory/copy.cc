@@ -3,6 +3,7 @@
 #include "cuguest/copy.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -95,6 +96,15 @@ absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRe
   CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
   if (to.count == 0) return absl::OkStatus();
   return RunCopy(Task{to, from, nullptr}, stream);
+}
+
+absl::Status CopyElementsAndWait(const CopyEnd& to, const CopyEnd& from, const StreamRef& stream) {
+  const std::optional<CUstreamCaptureStatus> capture = stream.capture_status();
+  if (capture.has_value() && *capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return stream.Synchronize();  // which says so, and submits nothing
+  }
+  CUGUEST_RETURN_IF_ERROR(CopyElements(to, from, &stream));
+  return to.count == 0 ? absl::OkStatus() : stream.Synchronize();
 }
 
 absl::Status FillElements(const CopyEnd& to, const FillValue& value, const StreamRef* stream) {

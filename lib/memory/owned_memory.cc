@@ -101,6 +101,12 @@ CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer,
   return call.code;
 }
 
+absl::Status CheckValues(const void* values, std::size_t count) {
+  if (values != nullptr || count == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "copy ", count, " elements to new device memory: the pointer to the host's is null"));
+}
+
 // Whether it is where an allocation starts, of a kind that is freed by its pointer.
 absl::Status CheckAdoptable(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
@@ -191,13 +197,19 @@ absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,
 
 absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const ElementType& type,
                                                 const void* values, std::size_t count) {
-  if (values == nullptr && count != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "copy ", count, " elements to new device memory: the pointer to the host's is null"));
-  }
+  CUGUEST_RETURN_IF_ERROR(CheckValues(values, count));
   CUGUEST_ASSIGN_OR_RETURN(OwnedMemory memory, Allocate(context, type, count));
   CUGUEST_RETURN_IF_ERROR(CopyElements({memory.range().pointer, count, type.size, &memory.range()},
                                        {AddressOf(values), count, type.size, nullptr}));
+  return memory;
+}
+
+absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const StreamRef& stream, const ElementType& type,
+                                                const void* values, std::size_t count) {
+  CUGUEST_RETURN_IF_ERROR(CheckValues(values, count));
+  CUGUEST_ASSIGN_OR_RETURN(OwnedMemory memory, Allocate(stream, type, count));
+  CUGUEST_RETURN_IF_ERROR(CopyElements({memory.range().pointer, count, type.size, &memory.range()},
+                                       {AddressOf(values), count, type.size, nullptr}, &stream));
   return memory;
 }
 

@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/device_view.h"
 #include "cuguest/devices.h"
+#include "cuguest/incident.h"
 #include "cuguest/internal/incarnation.h"
+#include "cuguest/internal/report.h"
 #include "cuguest/internal/stream_kind.h"
 #include "cuguest/memory.h"
 #include "cuguest/status.h"
@@ -155,12 +157,21 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, Locat
     : pools_(pools),
       context_(request.stream.context()),
       guard_(context_, GuardMode::kElide, where),
-      failure_(Enter(request, where)) {
+      failure_(Enter(request, where)),
+      where_(where) {
   if (!failure_.ok()) static_cast<void>(Leave());
+}
+
+HandleScope::~HandleScope() {
+  End(nullptr);
+  if (failure_.ok() || asked_) return;
+  ReportIncident(Incident::Kind::kUnasked, Incident::Repair::kUnrepaired,
+                 CodeOf(failure_).value_or(CUDA_ERROR_UNKNOWN), where_);
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {
   if (!guard_.ok()) {
+    if (request.refusal != nullptr) return *request.refusal;
     if (context_.get() != nullptr) return ToStatus(guard_);
     return absl::InvalidArgumentError(absl::StrCat(
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
@@ -246,7 +257,7 @@ absl::Status HandleScope::Reassert() {
   const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : guard_.Reassert();
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   absl::Status status = ToStatus(code, "re-enter the context of a scope");
-  if (ok()) failure_ = status;
+  if (slot_ != nullptr) failure_ = status;
   static_cast<void>(Leave());
   return status;
 }
@@ -270,11 +281,7 @@ absl::Status HandleScope::CheckOperand(CUdeviceptr pointer, std::size_t bytes) c
   if (!view.ok()) return view.status();
   if (view->empty() || view->device() == pool_->device()) return absl::OkStatus();
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
-  // With unified addressing, as on all devices of 64-bit systems, every device reaches these.
-  if (memory.kind == MemoryDescription::Kind::kPinnedHost ||
-      memory.kind == MemoryDescription::Kind::kManaged) {
-    return absl::OkStatus();
-  }
+  if (memory.is_for_all_devices()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "check an operand: 0x", absl::Hex(pointer), " is memory of device ", view->device().get(),
       ", and the scope works on device ", pool_->device().get(), ": copy it there first"));

@@ -101,6 +101,22 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_acquired_changes_nothing) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(a_failed_one_that_nobody_asked_is_reported) {
+  TakeIncidents();
+  int on_the_host = 0;
+  { AcquiredGuard guard(cuguest::AcquireFromPointer(&on_the_host)); }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kUnasked));
+  BOOST_TEST(incidents[0].result == cuguest::AcquireFromPointer(&on_the_host).error().code);
+  BOOST_TEST(std::string(incidents[0].file) == __FILE__);
+  for (const bool by_error : {false, true}) {
+    AcquiredGuard guard(cuguest::AcquireFromPointer(&on_the_host));
+    BOOST_TEST(!(by_error ? guard.error().code == CUDA_SUCCESS : guard.ok()));
+  }
+  BOOST_TEST(TakeIncidents().empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_acquired_and_destroyed_is_not_entered) {
   const OwnContext a;
   OwnContext b;

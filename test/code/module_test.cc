@@ -3,8 +3,11 @@
 #include "cuguest/module.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <optional>
+#include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "cuguest/context_guard.h"
@@ -92,6 +95,58 @@ BOOST_FIXTURE_TEST_CASE(code_runs_in_every_context, Fixture) {
   BOOST_TEST(Stored(store, Ref(other.get()), 8) == 8U);
   BOOST_TEST((*store.FunctionIn(here) != *store.FunctionIn(other.get())));
   BOOST_TEST((*store.FunctionIn(here) == *store.FunctionIn(context.get())));
+}
+
+namespace {
+
+Module::Once g_code(kCode, "once");
+Kernel::Once g_store(g_code, "store");
+Kernel::Once g_missing(g_code, "missing");
+static_assert(std::is_trivially_destructible_v<Module::Once> &&
+              std::is_trivially_destructible_v<Kernel::Once>);
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(code_is_loaded_once, Fixture) {
+  const auto store = g_store.Get();
+  DONE(store.status());
+  BOOST_TEST(Stored(**store, here, 7) == 7U);
+  std::vector<std::thread> threads;
+  std::atomic<int> same{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { same += *g_store.Get() == *store && g_code.Get().ok() ? 1 : 0; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(same == 8);
+  BOOST_TEST((*g_code.Get())->name() == "once");
+  BOOST_TEST((g_missing.Get().status().code() == absl::StatusCode::kNotFound));
+  static Module::Once of_bytes(
+      HostSpan<const unsigned char>(reinterpret_cast<const unsigned char*>(kCode), sizeof(kCode)),
+      "bytes");
+  DONE(of_bytes.Get().status());
+}
+
+// A failure is not kept; of threads that load it at the same time all get the same.
+BOOST_AUTO_TEST_CASE(code_is_loaded_by_the_next_after_a_failure,
+                     *OnlySim() * NeedsDriver(12000, "cuLibraryLoadData")) {
+  static Module::Once code(kCode, "again");
+  static Kernel::Once store(code, "store");
+  Sim::ResetCalls();
+  Sim::FailCall("cuLibraryLoadData", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST((store.Get().status().code() == absl::StatusCode::kResourceExhausted));
+  std::vector<std::thread> threads;
+  std::atomic<const Kernel*> first{nullptr};
+  std::atomic<int> others{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const Kernel* const mine = store.Get().value();
+      const Kernel* none = nullptr;
+      if (!first.compare_exchange_strong(none, mine) && none != mine) ++others;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(others == 0);
+  BOOST_TEST(Sim::Calls("cuLibraryLoadData") - Sim::Calls("cuLibraryUnload") == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(loading_needs_no_context_and_makes_none) {

@@ -70,6 +70,31 @@ BOOST_AUTO_TEST_CASE(kernels_run_at_each_launch, *NeedsDriver(12000, kNodes)) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_buffer_is_a_parameter, *NeedsDriver(12000, kNodes)) {
+  Counter counter;
+  Graph graph = Graph::Create(counter.ref()).value();
+  const auto node =
+      graph.AddKernel(counter.kernel(), counter.shape(), {}, kCount, kValue, counter.buffer());
+  SUCCEEDS(node.status());
+  ExecutableGraph ready = graph.Instantiate().value();
+  SUCCEEDS(ready.Launch(counter.stream()));
+  BOOST_TEST(counter.Took());
+  SUCCEEDS(ready.SetKernel(*node, counter.kernel(), counter.shape(), kCount, 2 * kValue,
+                           counter.buffer().view()));
+  SUCCEEDS(ready.Launch(counter.stream()));
+  BOOST_TEST(counter.Took(2));
+}
+
+BOOST_AUTO_TEST_CASE(a_buffer_of_another_device_is_refused,
+                     *cuguest_test::NeedsDevices(2) * NeedsDriver(12000, kNodes)) {
+  Counter counter;
+  const Owner far(1);
+  const auto buffer = cuguest::DeviceBuffer<unsigned>::Allocate(far.ref(), kCount).value();
+  Graph graph = Graph::Create(counter.ref()).value();
+  REFUSES(graph.AddKernel(counter.kernel(), counter.shape(), {}, kCount, kValue, buffer).status(),
+          kInvalidArgument, "parameter 2 is device memory of device 1");
+}
+
 BOOST_AUTO_TEST_CASE(packed_parameters_are_copied, *NeedsDriver(12000, kNodes)) {
   Counter counter;
   Graph graph = Graph::Create(counter.ref()).value();

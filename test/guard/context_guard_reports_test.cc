@@ -8,11 +8,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "cuguest/capture.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
+#include "cuguest/exact_guard.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/status.h"
+#include "cuguest/stream.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(context_guard_reports)
@@ -44,6 +50,52 @@ BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
     const ContextGuard guard(static_cast<CUcontext>(nullptr));
     BOOST_TEST(!(by_status ? ToStatus(guard).ok() : guard.ok()));
   }
+}
+
+// So are those of the other kinds that take no context.
+BOOST_AUTO_TEST_CASE(every_failed_scope_that_nobody_asked_is_reported) {
+  const auto reported = [](const char* what, auto make, CUresult code) {
+    make();
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U, what);
+    BOOST_TEST((incidents[0].kind == Incident::Kind::kUnasked), what);
+    BOOST_TEST(incidents[0].result == code, what);
+    BOOST_TEST(std::string(incidents[0].file) == __FILE__, what);
+  };
+  constexpr auto kNoMode = static_cast<CUstreamCaptureMode>(77);
+  reported(
+      "CaptureModeGuard", [] { const cuguest::CaptureModeGuard guard(kNoMode); },
+      CUDA_ERROR_INVALID_VALUE);
+  reported(
+      "ExactGuard", [] { const cuguest::ExactGuard guard(static_cast<CUcontext>(nullptr)); },
+      CUDA_ERROR_INVALID_CONTEXT);
+  reported(
+      "ContextGuard of a ref", [] { const ContextGuard guard{ContextRef()}; },
+      CUDA_ERROR_INVALID_CONTEXT);
+  {
+    const cuguest::CaptureModeGuard guard(kNoMode);
+    BOOST_TEST(!guard.ok());
+  }
+  BOOST_TEST(TakeIncidents().empty());
+}
+
+// What has a context() is taken where a ContextRef is.
+BOOST_AUTO_TEST_CASE(an_object_with_a_context_is_taken) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  const cuguest::Stream stream = cuguest::Stream::Create(ref).value();
+  const cuguest::Stream second = cuguest::Stream::Create(stream).value();
+  BOOST_TEST((second.context() == ref));
+  const auto buffer = cuguest::DeviceBuffer<int>::Allocate(stream, 1).value();
+  for (const ContextRef& taken :
+       {ContextRef(stream), ContextRef(buffer), ContextRef(second.ref())}) {
+    BOOST_TEST((taken == ref));
+  }
+  const ContextGuard guard(buffer);
+  BOOST_TEST(guard.get() == a.get());
+  static_assert(!std::is_constructible_v<ContextRef, cuguest::Stream>,
+                "a temporary may release it");
+  static_assert(!std::is_constructible_v<ContextGuard, cuguest::SharedContext>);
 }
 
 // The constructors' default location is where the standard library constructs the guard.

@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "cuguest/device_buffer.h"
+#include "cuguest/pinned_buffer.h"
 #include "cuguest/typed_kernel.h"
 #include "test/launch/launches.h"
 
@@ -98,6 +101,50 @@ BOOST_AUTO_TEST_CASE(on_a_stream_that_was_handed_in) {
   OK(RAW(cuCtxSynchronize)());
   BOOST_TEST(counter.Took());
   SetStack({});
+}
+
+// To a kernel they are the address of their elements.
+BOOST_AUTO_TEST_CASE(views_and_buffers_as_parameters) {
+  Counter counter;
+  DeviceBuffer<unsigned>& buffer = counter.buffer();
+  const Kernel& kernel = counter.kernel();
+  const auto typed =
+      cuguest::TypedKernel<void(unsigned, unsigned, cuguest::DeviceView<unsigned>)>::Of(kernel);
+  const Undisturbed undisturbed;
+  SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer));
+  BOOST_TEST(counter.Took());
+  SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer.view()));
+  BOOST_TEST(counter.Took());
+  SUCCEEDS(LaunchForElements(kernel, kCount, counter.stream().get(), kCount, kValue,
+                             std::as_const(buffer)));
+  BOOST_TEST(counter.Took());
+  SUCCEEDS(typed.Launch(counter.shape(), counter.stream(), kCount, kValue, buffer.view()));
+  BOOST_TEST(counter.Took());
+  SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), 0U, kValue,
+                  cuguest::DeviceView<unsigned>()));
+  BOOST_TEST(counter.Took(0));
+}
+
+// The stream, the view and the buffer may be of three devices; so it is said which is which.
+BOOST_AUTO_TEST_CASE(memory_of_another_device_is_refused, *NeedsDevices(2)) {
+  Counter counter;
+  const Owner far(1);
+  const auto buffer = DeviceBuffer<unsigned>::Allocate(far.ref(), kCount).value();
+  const Kernel& kernel = counter.kernel();
+  const Undisturbed undisturbed;
+  REFUSES(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer),
+          kInvalidArgument, "parameter 2 is device memory of device 1", "stream is of device 0",
+          "DevicePtr");
+  REFUSES(Launch(kernel, counter.shape(), StreamRef::Borrow(far.stream(), far.ref()), kCount,
+                 kValue, counter.buffer().view()),
+          kInvalidArgument, "parameter 2 is device memory of device 0", "stream is of device 1");
+  BOOST_TEST(counter.Took(0));
+  auto pinned =
+      cuguest::PinnedBuffer<unsigned>::Allocate(far.ref(), kCount, CU_MEMHOSTALLOC_PORTABLE)
+          .value();
+  const auto view = cuguest::DeviceView<unsigned>::Borrow(pinned.data(), kCount).value();
+  SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, view));
+  SUCCEEDS(counter.stream().Synchronize());
 }
 
 // One kernel in the contexts of two streams, with variables of its own in each.

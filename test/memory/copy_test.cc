@@ -476,6 +476,45 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   SetStack({});
 }
 
+// Behind what was submitted to the stream, and done when it returns.
+BOOST_AUTO_TEST_CASE(downloaded_in_the_order_of_a_stream) {
+  const Owner owner;
+  const OwnContext other;
+  const Memories all(owner);
+  int first = 0;
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    for (const CUdeviceptr memory : all.All()) {
+      const View view = Borrowed(memory);
+      const Ints sent = Counted(++first);
+      SUCCEEDS(UploadAsync(view, sent, Ref(owner)));
+      BOOST_TEST((Download(view, Ref(owner)).value() == sent));
+      Ints received(kInts);
+      SUCCEEDS(Download(view, received, Ref(owner)));
+      BOOST_TEST((received == sent));
+    }
+    SUCCEEDS(Download(View(), HostSpan<int>(), Ref(owner)));
+  }
+  SetStack({});
+}
+
+// To wait would invalidate the capture, and the copy be a node of it that nobody asked for.
+BOOST_AUTO_TEST_CASE(not_downloaded_where_the_stream_captures) {
+  const Owner owner;
+  const View view = Borrowed(owner.Allocate());
+  Ints ints(kInts);
+  OK(RAW(cuStreamBeginCapture)(owner.stream(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  REFUSES(Download(view, ints, Ref(owner)), kFailedPrecondition, "captur");
+  REFUSES(Download(view, Ref(owner)).status(), kFailedPrecondition, "captur");
+  CUgraph graph = nullptr;
+  OK(RAW(cuStreamEndCapture)(owner.stream(), &graph));
+  size_t nodes = 1;
+  OK(RAW(cuGraphGetNodes)(graph, nullptr, &nodes));
+  BOOST_TEST(nodes == 0U);
+  OK(RAW(cuGraphDestroy)(graph));
+}
+
 BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const Owner owner;
   const Owner other;
@@ -494,6 +533,8 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
                [&] { return UploadAsync(view, ints, stream); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoHAsync"},
                [&] { return DownloadAsync(view, ints, stream); });
+  FailEachCall({"cuCtxGetId", "cuMemcpyDtoHAsync", "cuStreamSynchronize"},
+               [&] { return Download(view, ints, stream); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoDAsync"},
                [&] { return CopyAsync(view, others, stream); });
   FailEachCall({"cuCtxGetId", "cuMemsetD32Async"}, [&] { return FillAsync(view, 1, stream); });

@@ -59,6 +59,28 @@ cuuint64_t PoolUse() {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(copy_of_host_values_in_the_order_of_a_stream) {
+  const Owner owner;
+  const OwnContext other;
+  const Ints values(kInts, 7);
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    {
+      const Buffer buffer = Made(Buffer::CopyOfAsync(Ref(owner), values));
+      BOOST_TEST((KindOf(buffer.get()) == MemoryDescription::Kind::kPool));
+      BOOST_TEST((cuguest::Download(buffer.view(), Ref(owner)).value() == values));
+      BOOST_TEST(Made(Buffer::CopyOfAsync(Ref(owner), HostSpan<const int>())).empty());
+    }
+    OK(RAW(cuStreamSynchronize)(owner.stream()));
+    BOOST_TEST(PoolUse() == 0U);
+  }
+  SetStack({});
+  REFUSES(Buffer::CopyOfAsync(StreamRef(), values).status(), kInvalidArgument, "");
+  REFUSES(Buffer::CopyOfAsync(Ref(owner), HostSpan<const int>(nullptr, kInts)).status(),
+          kInvalidArgument, "null");
+}
+
 BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
   const Owner owner;
   const OwnContext other;

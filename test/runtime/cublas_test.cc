@@ -68,7 +68,10 @@ struct Cublas {
   static constexpr char kDestroy[] = "cublasDestroy_v2";
   static constexpr bool kMakesInCaptures = true;
   static constexpr cublasHandle_t kNoHandle = nullptr;
-  static Scope Borrow(Handles& handles, const StreamRef& stream) { return {handles, stream}; }
+  template <typename AnyStream>
+  static Scope Borrow(Handles& handles, const AnyStream& stream) {
+    return {handles, stream};
+  }
   static absl::Status Prepare(Handles& handles, const ContextRef& context, size_t count) {
     return handles.Prepare(context, count);
   }

@@ -64,7 +64,10 @@ struct Cufft {
   static constexpr char kDestroy[] = "cufftDestroy";
   static constexpr bool kMakesInCaptures = false;
   static constexpr cufftHandle kNoHandle = -1;
-  static Scope Borrow(Handles& plans, const StreamRef& stream) { return {plans, kSmall, stream}; }
+  template <typename AnyStream>
+  static Scope Borrow(Handles& plans, const AnyStream& stream) {
+    return {plans, kSmall, stream};
+  }
   static absl::Status Prepare(Handles& plans, const ContextRef& context, size_t count) {
     return plans.Prepare(context, kSmall, count);
   }

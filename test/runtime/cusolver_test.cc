@@ -71,7 +71,10 @@ struct Cusolver {
   static constexpr char kDestroy[] = "cusolverDnDestroy";
   static constexpr bool kMakesInCaptures = true;
   static constexpr cusolverDnHandle_t kNoHandle = nullptr;
-  static Scope Borrow(Handles& handles, const StreamRef& stream) { return {handles, stream}; }
+  template <typename AnyStream>
+  static Scope Borrow(Handles& handles, const AnyStream& stream) {
+    return {handles, stream};
+  }
   static absl::Status Prepare(Handles& handles, const ContextRef& context, size_t count) {
     return handles.Prepare(context, count);
   }

@@ -92,7 +92,10 @@ struct Cusparse {
   static constexpr char kDestroy[] = "cusparseDestroy";
   static constexpr bool kMakesInCaptures = true;
   static constexpr cusparseHandle_t kNoHandle = nullptr;
-  static Scope Borrow(Handles& handles, const StreamRef& stream) { return {handles, stream}; }
+  template <typename AnyStream>
+  static Scope Borrow(Handles& handles, const AnyStream& stream) {
+    return {handles, stream};
+  }
   static absl::Status Prepare(Handles& handles, const ContextRef& context, size_t count) {
     return handles.Prepare(context, count);
   }

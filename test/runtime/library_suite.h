@@ -10,7 +10,7 @@
 //   Handles, Scope                     the types under test
 //   kSoname, kCreate, kDestroy         the library, and entries of it
 //   kMakesInCaptures                   a handle may be made while something captures
-//   Borrow(handles, stream)            a scope
+//   Borrow(handles, stream)            a scope, for a StreamRef or a CUstream
 //   Prepare(handles, context, count)
 //   Handle(scope), kNoHandle           what it borrowed, comparable
 //   IsFresh(scope), Spoil(scope)       its settings are as they were made; change them all
@@ -409,6 +409,49 @@ void ChecksOperands() {
   }
 }
 
+// Of a stream that was handed in: its context is found, whatever is current.
+template <typename Kit>
+void TakesAStreamThatWasHandedIn() {
+  const Owner home;
+  const Owner other;
+  typename Kit::Handles handles;
+  for (const CUcontext current : {CUcontext{}, home.get(), other.get()}) {
+    if (current == nullptr) {
+      SetStack({});
+    } else {
+      SetStack({current});
+    }
+    const UndisturbedScope undisturbed(&Fail);
+    typename Kit::Work work(home.ref());
+    {
+      auto scope = Kit::Borrow(handles, home.stream());
+      BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+      STATUS_OK(work.Run(scope));
+    }
+    BOOST_TEST(work.IsRight());
+  }
+  SetStack({});
+  const auto none = Kit::Borrow(handles, CUstream{});
+  BOOST_TEST(none.status() == StreamRef::Borrow(nullptr).status());
+  BOOST_TEST(!none.ok());
+}
+
+// One that could not borrow, and that nobody asked.
+template <typename Kit>
+void ReportsARefusalThatNobodyAsked() {
+  typename Kit::Handles handles;
+  TakeIncidents();
+  { const auto scope = Kit::Borrow(handles, StreamRef()); }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kUnasked));
+  for (const bool by_status : {false, true}) {
+    const auto scope = Kit::Borrow(handles, StreamRef());
+    BOOST_TEST(!(by_status ? scope.status().ok() : scope.ok()));
+  }
+  BOOST_TEST(TakeIncidents().empty());
+}
+
 template <typename Kit>
 void RefusesMemoryOfAnotherDevice() {
   const Owner home;
@@ -492,6 +535,10 @@ void MayBeOpened() {
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(takes_memory_that_every_device_reaches, *cuguest_test::NeedsDevices(2)) {  \
     TakesMemoryThatEveryDeviceReaches<Kit>();                                                     \
+  }                                                                                               \
+  BOOST_AUTO_TEST_CASE(takes_a_stream_that_was_handed_in) { TakesAStreamThatWasHandedIn<Kit>(); } \
+  BOOST_AUTO_TEST_CASE(reports_a_refusal_that_nobody_asked) {                                     \
+    ReportsARefusalThatNobodyAsked<Kit>();                                                        \
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(may_be_opened) { MayBeOpened<Kit>(); }
 

@@ -23,6 +23,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/location.h"
 #include "cuguest/per_context.h"
 #include "cuguest/stream.h"
 
@@ -31,9 +32,19 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // What a scope wants of a handle.
 struct HandleRequest {
   const StreamRef& stream;
-  const void* kind;              // what HandleType::fits compares
-  const MemoryRange* work_area;  // nullptr if none is brought
+  const void* kind;                       // what HandleType::fits compares
+  const MemoryRange* work_area;           // nullptr if none is brought
+  const absl::Status* refusal = nullptr;  // why there is no stream
 };
+
+// One for a stream that somebody handed in, as StreamRef::Borrow() takes it: `ref` is what came of
+// that.
+CUGUEST_HIDE inline HandleRequest RequestFor(const absl::StatusOr<StreamRef>& ref,
+                                             const void* kind) noexcept {
+  static constexpr StreamRef kNone;
+  if (!ref.ok()) return {kNone, kind, nullptr, &ref.status()};
+  return {*ref, kind, nullptr};
+}
 
 // What became of a handle at the end of a scope.
 enum class PutBack : unsigned char {
@@ -164,10 +175,16 @@ class CUGUEST_API HandleScope {
   HandleScope(HandlePools& pools, const HandleRequest& request, Location where);
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
-  CUGUEST_HIDE ~HandleScope() { End(nullptr); }
+  ~HandleScope();
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
-  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return failure_; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept {
+    asked_ = true;
+    return slot_ != nullptr;
+  }
+  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept {
+    asked_ = true;
+    return failure_;
+  }
   // nullptr unless ok().
   [[nodiscard]] CUGUEST_HIDE void* handle() const noexcept {
     return slot_ == nullptr ? nullptr : slot_->handle;
@@ -189,6 +206,8 @@ class CUGUEST_API HandleScope {
   HandlePools::Pin pool_;
   std::unique_ptr<HandleSlot, HandleSlot::Spoil> slot_;  // before pool_ is let go
   absl::Status failure_;
+  Location where_;
+  mutable bool asked_ = false;
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -36,6 +36,9 @@ class CUGUEST_API OwnedMemory {
   // Of `count` elements at `values` in host memory.
   static absl::StatusOr<OwnedMemory> CopyOf(const ContextRef& context, const ElementType& type,
                                             const void* values, std::size_t count);
+  // The same in the stream's order.
+  static absl::StatusOr<OwnedMemory> CopyOf(const StreamRef& stream, const ElementType& type,
+                                            const void* values, std::size_t count);
   static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
                                            std::size_t count);
   static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,

@@ -51,7 +51,7 @@ class CUGUEST_API Scope {
   // Entries that EnterExactly() can remember.
   CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
 
-  // Nothing is set: one of the functions that enter is called next, or StayOutside().
+  // Nothing is set: one of the functions that enter is called next, or StayOutside() or Refuse().
   enum NotSet : unsigned char { kNotSet };
   CUGUEST_HIDE explicit Scope(NotSet) noexcept {}
   // Inside nothing.
@@ -60,6 +60,8 @@ class CUGUEST_API Scope {
     Prepare(nullptr, always_pushes, {nullptr, 0});
     SetOutside();
   }
+  // As if entering had given `code`.
+  void Refuse(CUresult code, Location where) noexcept;
   // `other` is inside nothing then, and keeps what it would enter by.
   CUGUEST_HIDE Scope(Scope&& other) noexcept { Take(&other); }
   Scope& operator=(Scope&&) = delete;

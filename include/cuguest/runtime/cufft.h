@@ -230,6 +230,14 @@ class [[nodiscard]] CufftScope : public LibraryScope<impl::Cufft> {
              Location where = Location::Here())
       : LibraryScope(plans, {stream, &layout, nullptr}, where) {}
 
+  /// The same for a stream that was handed in: as CublasScope.
+  CufftScope(CufftPlans& plans, const CufftPlans::Layout& layout, internal::CallersStream stream,
+             Location where = Location::Here())
+      : LibraryScope(plans,
+                     internal::RequestFor(
+                         StreamRef::Borrow(stream.handle, internal::ZeroStream::kLegacy), &layout),
+                     where) {}
+
   /// With `work_area`, which must stay as long as CublasScope's `workspace`.
   CufftScope(CufftPlans& plans, const CufftPlans::Layout& layout, const StreamRef& stream,
              DeviceView<std::byte> work_area, Location where = Location::Here())

@@ -184,6 +184,17 @@ class [[nodiscard]] LibraryScope {
     static_assert(!Library::kHasLayouts, "a plan is borrowed for its layout");
   }
 
+  /// The same for a stream that was handed in, with the errors and the two driver calls of
+  /// StreamRef::Borrow(), of which status() is then the status.
+  LibraryScope(LibraryHandles<Library>& handles, internal::CallersStream stream,
+               Location where = Location::Here())
+      : LibraryScope(handles,
+                     internal::RequestFor(
+                         StreamRef::Borrow(stream.handle, internal::ZeroStream::kLegacy), nullptr),
+                     where) {
+    static_assert(!Library::kHasLayouts, "a plan is borrowed for its layout");
+  }
+
   /// Of cuBLAS: with `workspace`, which must outlive the scope's work and any graph that captured
   /// it. cuBLAS recommends 32 MiB on Hopper, 4 MiB on older devices; with an empty view it does
   /// without.
