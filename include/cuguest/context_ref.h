@@ -15,14 +15,19 @@
 
 #include <cuda.h>
 
-#include <utility>
-
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
+class ContextRef;
+
 namespace internal {
 struct Incarnation;
+
+// Well-formed for what has a context().
+void TakeRef(const ContextRef& context);
+template <typename Holder>
+using ContextOf = decltype(internal::TakeRef(static_cast<Holder*>(nullptr)->context()));
 }  // namespace internal
 
 /// Stack:   never touched.
@@ -37,7 +42,7 @@ class CUGUEST_API ContextRef {
 
   /// That of an object which has a context(): a SharedContext, a Stream, a DeviceBuffer. So what
   /// takes a ContextRef takes these. Not of a temporary, which might release it.
-  template <typename Holder, typename = decltype(ContextRef(std::declval<Holder&>().context()))>
+  template <typename Holder, typename = internal::ContextOf<Holder>>
   CUGUEST_HIDE ContextRef(Holder& holder) noexcept : ContextRef(holder.context()) {}
 
   /// Names the present incarnation of `context`. The handle must be alive: the driver reads its

@@ -146,7 +146,8 @@ CUGUEST_HIDE absl::Status DownloadAsync(
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), &stream);
 }
 /// Behind what was submitted to `stream`, and done when it returns: DownloadAsync() and
-/// StreamRef::Synchronize(), at the cost of both. While the stream captures it is refused.
+/// StreamRef::Synchronize(). Refused, and nothing is submitted, while the stream captures.
+/// Cost: that of both, and two driver calls.
 template <typename T>
 CUGUEST_HIDE absl::Status Download(const DeviceView<T>& from,
                                    const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,

@@ -5,7 +5,7 @@
 /// shape and parameters, by the kernel's and the device's limits, before they reach the driver.
 ///
 ///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
-///   absl::Status status = Launch(blur, shape, stream, pixels.view(), radius);
+///   absl::Status status = Launch(blur, shape, stream, pixels, radius);
 ///   // One thread for each element:
 ///   status = LaunchForElements(saxpy, x.size(), stream, n, a, x, y);   // buffers, or views
 

@@ -17,7 +17,7 @@
 ///   const char kPtx[] = R"(.version 8.0 ...)";        // or PTX, as text
 ///   absl::StatusOr<Module> compiled = Module::Load(kPtx, "kernels");
 ///
-///   static Module::Once g_code(kPtx, "kernels");      // loaded once, by who needs it first
+///   static Module::Once g_code(kPtx, "kernels");      // loaded once, when it is first needed
 ///   static Kernel::Once g_scale(g_code, "scale");
 ///   absl::StatusOr<const Kernel*> scale = g_scale.Get();
 
@@ -196,9 +196,9 @@ class CUGUEST_API Module {
 class Module::Once {
  public:
   /// Of an embedded image, or of PTX; they and `name` must stay as they are.
-  CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes, const char* name) noexcept
+  CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes, std::string_view name) noexcept
       : bytes_(bytes), name_(name) {}
-  CUGUEST_HIDE constexpr Once(std::string_view ptx, const char* name) noexcept
+  CUGUEST_HIDE constexpr Once(std::string_view ptx, std::string_view name) noexcept
       : ptx_(ptx), name_(name) {}
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
@@ -210,7 +210,7 @@ class Module::Once {
  private:
   HostSpan<const unsigned char> bytes_;
   std::string_view ptx_;
-  const char* name_;
+  std::string_view name_;
   std::atomic<const Module*> loaded_{nullptr};
 };
 
@@ -218,7 +218,7 @@ class Module::Once {
 class Kernel::Once {
  public:
   /// `code` and `name` must stay as they are.
-  CUGUEST_HIDE constexpr Once(Module::Once& code, const char* name) noexcept
+  CUGUEST_HIDE constexpr Once(Module::Once& code, std::string_view name) noexcept
       : code_(code), name_(name) {}
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
@@ -228,7 +228,7 @@ class Kernel::Once {
 
  private:
   Module::Once& code_;
-  const char* name_;
+  std::string_view name_;
   std::atomic<const Kernel*> found_{nullptr};
 };
 

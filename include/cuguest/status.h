@@ -65,19 +65,21 @@ template <typename T>
   return ToStatus(Error(object.error()));
 }
 
+/// The same for what has a status(), such as a CublasScope.
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE auto ToStatus(const T& object)
+    -> decltype(absl::Status(object.status())) {
+  return object.status();
+}
+
 /// The driver's code that `status` was made from, or the one for the runtime's code
 /// (runtime/error.h) that it was made from; nothing for any other status. CUDA_SUCCESS for OK.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
 
 namespace internal {
 
-// What the macros below take: a status, what has one, such as a StatusOr, or what ToStatus() takes.
+// What the macros below take: a status, or what ToStatus() takes.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status StatusOf(absl::Status status) { return status; }
-template <typename T>
-[[nodiscard]] CUGUEST_HIDE auto StatusOf(const T& object)
-    -> decltype(absl::Status(object.status())) {
-  return object.status();
-}
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE auto StatusOf(const T& carrier) -> decltype(ToStatus(carrier)) {
   return ToStatus(carrier);
@@ -99,8 +101,8 @@ template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
 CUGUEST_END_NAMESPACE
 
 /// Returns the status of its argument from the enclosing function unless it is OK. The argument is
-/// a status, an object with a status(), such as a StatusOr, or one that ToStatus() takes, such as a
-/// guard, a SharedContext or an Error. An object that cannot be copied must be a variable: a guard
+/// a status, or an object that ToStatus() takes, such as a StatusOr, a guard, a SharedContext or an
+/// Error. An object that cannot be copied must be a variable: a guard
 /// that is made in the argument would end before the next line, and does not compile.
 /// Cost: the argument is evaluated once; one comparison if it is OK.
 #define CUGUEST_RETURN_IF_ERROR(...)                                              \

@@ -198,7 +198,8 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
     const internal::KernelState* const state = internal::KernelAccess::Of(kernel);
     if (state == nullptr) return internal::NoKernel("launch");
     return absl::InvalidArgumentError(absl::StrCat(internal::KernelText("launch", *state),
-                                                   ": the pointer to parameter ", i, " is null"));
+                                                   ": the pointer to parameter ", i + 1, " of ",
+                                                   params.size(), " is null"));
   }
   return internal::LaunchWith(kernel, shape, stream,
                               {const_cast<void**>(params.data()), nullptr, nullptr, params.size()});

@@ -24,6 +24,24 @@ std::string Counted(std::size_t count, const char* what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
+// As a reader counts, from 1.
+std::string ParameterText(std::size_t index, std::size_t count) {
+  return absl::StrCat("parameter ", index + 1, " of ", count);
+}
+
+// Why a value may be of another size than the kernel's parameter.
+const char* WhySize(const Kernel::Parameter& takes, const Kernel::Parameter& given) {
+  constexpr std::size_t kLargestScalar = 8;
+  if (takes.size != given.size && takes.size <= kLargestScalar && given.size <= kLargestScalar) {
+    return "pass a value of the type that it has there (of 4 bytes an int or a float, as 1.0F; of "
+           "8 "
+           "a size_t, a double or a pointer)";
+  }
+  return "it is of another type there, or a struct that is laid out differently on the device; "
+         "declare its members as there (a float4 with alignas(16)), or say its alignment by "
+         "ParamTraits";
+}
+
 std::string PlaceText(const Kernel::Parameter& place) {
   return absl::StrCat(Counted(place.size, "byte"), " at offset ", place.offset);
 }
@@ -182,7 +200,7 @@ absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& pa
       function.in_image.parameters == params.count ? params.count : KernelInImage::kUnknown;
   CUGUEST_RETURN_IF_CUDA_ERROR(AskParams(driver, function.function, count, &takes),
                                KernelText("launch", kernel),
-                               absl::StrCat("what its parameter ", takes.size(), " is"));
+                               absl::StrCat("what its parameter ", takes.size() + 1, " is"));
   kernel.params.Keep(takes);
   if (takes.size() != params.count) {
     return Refused(launched, "the kernel takes ", Counted(takes.size(), "parameter"), ", and ",
@@ -190,11 +208,9 @@ absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& pa
   }
   const std::size_t wrong = FirstWrong(params, takes);
   if (wrong == params.count) return absl::OkStatus();
-  return Refused(launched, "parameter ", wrong, " is ", PlaceText(takes[wrong]),
+  return Refused(launched, ParameterText(wrong, params.count), " is ", PlaceText(takes[wrong]),
                  " in the kernel, and ", PlaceText(params.places[wrong]),
-                 " is given: it is of another type there, or a struct that is laid out "
-                 "differently on the device; declare its members as there (a float4 with "
-                 "alignas(16)), or say its alignment by ParamTraits");
+                 " is given: ", WhySize(takes[wrong], params.places[wrong]));
 }
 
 absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& params) {
@@ -205,8 +221,8 @@ absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& p
     const CUdeviceptr pointer = *static_cast<const CUdeviceptr*>(params.each[i]);
     CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
     if (memory.is_for_all_devices()) continue;
-    return Refused(launched, "parameter ", i, " is ", Name(memory.kind), " of device ", device,
-                   ", and the stream is of device ", here,
+    return Refused(launched, ParameterText(i, params.count), " is ", Name(memory.kind),
+                   " of device ", device, ", and the stream is of device ", here,
                    ": copy it there first; or pass a DevicePtr of it, if the stream's context has "
                    "access");
   }

@@ -27,14 +27,14 @@ const char* Complaint(const void* data, std::size_t size, std::size_t alignment)
 absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size_t alignment) {
   const char* const complaint = Complaint(data, size, alignment);
   if (complaint != nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("add parameter ", parameters_.size(), " of ",
-                                                   size, " bytes, aligned to ", alignment, ": ",
-                                                   complaint));
+    return absl::InvalidArgumentError(absl::StrCat("add parameter ", parameters_.size() + 1,
+                                                   ", of ", size, " bytes, aligned to ", alignment,
+                                                   ": ", complaint));
   }
   const Kernel::Parameter place = {internal::AlignUp(bytes_.size(), alignment), size};
   if (size > kMaxBytes || place.offset > kMaxBytes - size) {
     return absl::OutOfRangeError(absl::StrCat(
-        "add parameter ", parameters_.size(), " of ", size, " bytes at offset ", place.offset,
+        "add parameter ", parameters_.size() + 1, ", of ", size, " bytes at offset ", place.offset,
         ": a kernel takes at most ", kMaxBytes, " bytes; pass a pointer to the rest"));
   }
   const auto* from = static_cast<const unsigned char*>(data);

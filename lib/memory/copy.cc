@@ -3,13 +3,13 @@
 #include "cuguest/copy.h"
 
 #include <array>
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "lib/memory/run_copy.h"
 #include "lib/status/status_macros.h"
+#include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -99,12 +99,14 @@ absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRe
 }
 
 absl::Status CopyElementsAndWait(const CopyEnd& to, const CopyEnd& from, const StreamRef& stream) {
-  const std::optional<CUstreamCaptureStatus> capture = stream.capture_status();
-  if (capture.has_value() && *capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    return stream.Synchronize();  // which says so, and submits nothing
-  }
-  CUGUEST_RETURN_IF_ERROR(CopyElements(to, from, &stream));
-  return to.count == 0 ? absl::OkStatus() : stream.Synchronize();
+  CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
+  if (to.count == 0) return absl::OkStatus();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  // Before anything is submitted: to wait may be refused.
+  const CUresult refusal = StreamCall(*driver, stream).refusal();
+  if (refusal != CUDA_SUCCESS) return StreamStatus(refusal, "wait for a stream", stream);
+  CUGUEST_RETURN_IF_ERROR(RunCopy(Task{to, from, nullptr}, &stream));
+  return stream.Synchronize();
 }
 
 absl::Status FillElements(const CopyEnd& to, const FillValue& value, const StreamRef* stream) {

@@ -2,6 +2,7 @@
 //
 // The border values of code, graphs and arrays.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -29,6 +30,14 @@ using namespace cuguest;
 using Bytes = HostSpan<const unsigned char>;
 
 CodeImage TheImage() { return module_test::Ptx(); }
+
+// Of what nobody else can use any more.
+template <typename T>
+absl::Status LetGo(const absl::StatusOr<const T*>& kept) {
+  if (!kept.ok()) return kept.status();
+  const std::unique_ptr<const T> ending(*kept);
+  return absl::OkStatus();
+}
 
 Module MadeModule(const Things&) {
   cudasim::Sim::RegisterKernel("bounded", [](const auto&) { return CUDA_SUCCESS; });
@@ -136,6 +145,19 @@ std::vector<Row> Modules() {
                 return Module::Load(bytes, name);
               }),
               AsksDriver(), SomeBytes({kInvalid}, {kInvalid}), AName("code", {0}, {0})),
+      MakeRow("Module::Once Module::Get", std::function([](Bytes bytes, std::string name) {
+                Module::Once code(bytes, name);
+                return LetGo(code.Get());
+              }),
+              AsksDriver(), SomeBytes({kInvalid}, {kInvalid}), AName("code", {0}, {0})),
+      MakeRow("Kernel::Once Kernel::Get", std::function([](std::string name) {
+                Module::Once code(std::string_view(module_test::kCode), "code");
+                Kernel::Once kernel(code, name);
+                const absl::Status found = LetGo(kernel.Get());
+                const absl::Status loaded = LetGo(code.Get());
+                return found.ok() ? loaded : found;
+              }),
+              AsksDriver(), AName("bounded", {kInvalid}, Expected{kNotFound}.ByDriver())),
       MakeRow("Module::LoadIn", std::function([](ContextRef context, CodeImage image) {
                 return Module::LoadIn(context, image);
               }),

@@ -112,6 +112,11 @@ std::vector<Row> Buffers() {
                 return Buffer::CopyOf(context, values);
               }),
               AsksDriver(), Ref(), Host({0}).But("is too short", {0})),
+      MakeRow("DeviceBuffer::CopyOfAsync",
+              std::function([](StreamRef stream, HostSpan<int> values) {
+                return Buffer::CopyOfAsync(stream, HostSpan<const int>(values));
+              }),
+              AsksDriver(), AStream({kPrecondition}), Host({0}).But("is too short", {0})),
       MakeRow("DeviceBuffer::Adopt", std::function([](CUdeviceptr pointer, size_t count) {
                 auto adopted = Buffer::Adopt(pointer, count);
                 if (adopted.ok()) static_cast<void>(adopted->Leak());

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_of_another_device_is_refused,
   const auto buffer = cuguest::DeviceBuffer<unsigned>::Allocate(far.ref(), kCount).value();
   Graph graph = Graph::Create(counter.ref()).value();
   REFUSES(graph.AddKernel(counter.kernel(), counter.shape(), {}, kCount, kValue, buffer).status(),
-          kInvalidArgument, "parameter 2 is device memory of device 1");
+          kInvalidArgument, "parameter 3 of 3 is device memory of device 1");
 }
 
 BOOST_AUTO_TEST_CASE(packed_parameters_are_copied, *NeedsDriver(12000, kNodes)) {

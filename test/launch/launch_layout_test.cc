@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(the_guides_struct_declared_without_alignment,
        {Launch(kernel, {}, layouts.stream(), 'b', value, 'a', to),
         Launch(kernel, {}, layouts.stream(), Packed('b', value, 'a', to))}) {
     REFUSES(status, kInvalidArgument, "\"layout_struct\"",
-            "parameter 1 is 32 bytes at offset 16 in the kernel", "20 bytes at offset 4 is given",
-            "laid out differently", "alignas(16)");
+            "parameter 2 of 4 is 32 bytes at offset 16 in the kernel",
+            "20 bytes at offset 4 is given", "laid out differently", "alignas(16)");
   }
 }
 
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(four_floats_for_a_vector,
   SUCCEEDS(Launch(kernel, {}, layouts.stream(), 'b', value, 'a', to));
   BOOST_TEST((layouts.Take(18) == Joined('b', value, 'a')));
   REFUSES(Launch(kernel, {}, layouts.stream(), Packed('b', value, 'a', to)), kInvalidArgument,
-          "parameter 1 is 16 bytes at offset 16", "16 bytes at offset 4");
+          "parameter 2 of 4 is 16 bytes at offset 16", "16 bytes at offset 4");
 }
 
 // What one launch took says nothing of another list of parameters, however much the two have in
@@ -213,13 +213,14 @@ BOOST_AUTO_TEST_CASE(a_list_is_held_against_the_kernels_and_not_against_one_like
     return Launch(kernel, {}, stream, params);
   };
   SUCCEEDS(launch(kRight));
-  REFUSES(launch(kLike), kInvalidArgument, "parameter 0 is 345 bytes at offset 0", "224 bytes");
+  REFUSES(launch(kLike), kInvalidArgument, "parameter 1 of 7 is 345 bytes at offset 0",
+          "224 bytes");
   for (std::size_t i = 0; i < std::size(kRight); ++i) {  // one byte more, and one less
     std::vector<std::size_t> sizes(std::begin(kRight), std::end(kRight));
     ++sizes[i];
-    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i));
+    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i + 1));
     sizes[i] -= 2;
-    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i));
+    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i + 1));
   }
   REFUSES(launch(std::vector<std::size_t>(std::begin(kRight), std::end(kRight) - 1)),
           kInvalidArgument, "takes 7 parameters, and 6 are given");

@@ -125,19 +125,21 @@ BOOST_AUTO_TEST_CASE(views_and_buffers_as_parameters) {
   BOOST_TEST(counter.Took(0));
 }
 
-// The stream, the view and the buffer may be of three devices; so it is said which is which.
+// The stream, the view and the buffer may be of three devices: the message names them.
 BOOST_AUTO_TEST_CASE(memory_of_another_device_is_refused, *NeedsDevices(2)) {
   Counter counter;
   const Owner far(1);
   const auto buffer = DeviceBuffer<unsigned>::Allocate(far.ref(), kCount).value();
   const Kernel& kernel = counter.kernel();
+  SUCCEEDS(kernel.FunctionIn(far.ref()).status());
   const Undisturbed undisturbed;
   REFUSES(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer),
-          kInvalidArgument, "parameter 2 is device memory of device 1", "stream is of device 0",
-          "DevicePtr");
+          kInvalidArgument, "parameter 3 of 3 is device memory of device 1",
+          "stream is of device 0", "DevicePtr");
   REFUSES(Launch(kernel, counter.shape(), StreamRef::Borrow(far.stream(), far.ref()), kCount,
                  kValue, counter.buffer().view()),
-          kInvalidArgument, "parameter 2 is device memory of device 0", "stream is of device 1");
+          kInvalidArgument, "parameter 3 of 3 is device memory of device 0",
+          "stream is of device 1");
   BOOST_TEST(counter.Took(0));
   auto pinned =
       cuguest::PinnedBuffer<unsigned>::Allocate(far.ref(), kCount, CU_MEMHOSTALLOC_PORTABLE)
@@ -368,11 +370,11 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
     REFUSES(Launch(kernel, one, stream, 1U), kInvalidArgument, "3 parameters", "1 is given");
     REFUSES(Launch(kernel, one, stream, 1U, 1U, memory, 1U), kInvalidArgument, "4 are given");
     REFUSES(Launch(kernel, one, stream, 1.0, 1U, memory), kInvalidArgument,
-            "parameter 0 is 4 bytes at offset 0", "8 bytes at offset 0 is given");
+            "parameter 1 of 3 is 4 bytes at offset 0", "8 bytes at offset 0 is given", "as 1.0F");
     REFUSES(Launch(kernel, one, stream, 1U, memory, 1U), kInvalidArgument,
-            "parameter 1 is 4 bytes at offset 4", "8 bytes at offset 8");
+            "parameter 2 of 3 is 4 bytes at offset 4", "8 bytes at offset 8");
     REFUSES(Launch(kernel, one, stream, Packed(1U, 1U)), kInvalidArgument, "2 are given");
-    REFUSES(Launch(kernel, one, stream, Packed('c', 1U, memory)), kInvalidArgument, "parameter 0",
+    REFUSES(Launch(kernel, one, stream, Packed('c', 1U, memory)), kInvalidArgument, "parameter 1",
             "1 byte at offset 0");
     REFUSES(Launch(kernel, one, stream, ParamBuffer()), kInvalidArgument, "0 are given");
     REFUSES(Launch(kernel, one, stream, shifted), kInvalidArgument, "4 are given");
@@ -380,9 +382,9 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
             "2 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>()), kInvalidArgument, "0 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(holed)), kInvalidArgument,
-            "pointer to parameter 1 is null");
+            "pointer to parameter 2 is null");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(nullptr, 3)), kInvalidArgument,
-            "pointer to parameter 0 is null");
+            "pointer to parameter 1 is null");
   }
 }
 
@@ -393,7 +395,7 @@ BOOST_AUTO_TEST_CASE(right_and_wrong_parameters_by_turns,
   for (int i = 0; i < 3; ++i) {
     SUCCEEDS(counter.CountUp());
     REFUSES(Launch(counter.kernel(), {}, counter.stream(), 1.0, 1U, counter.memory()),
-            kInvalidArgument, "parameter 0");
+            kInvalidArgument, "parameter 1");
     SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), 100, 3,
                     counter.memory().get()));
     BOOST_TEST(counter.Took(2));

@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(more_alignment_than_can_be_packed) {
 BOOST_AUTO_TEST_CASE(bad_bytes_add_nothing) {
   ParamBuffer params = Packed('c');
   const double d = 0;
-  REFUSES(params.AddBytes(nullptr, 8, 8), kInvalidArgument, "parameter 1", "at least one byte");
+  REFUSES(params.AddBytes(nullptr, 8, 8), kInvalidArgument, "parameter 2", "at least one byte");
   REFUSES(params.AddBytes(&d, 0, 8), kInvalidArgument, "0 bytes");
   REFUSES(params.AddBytes(&d, 8, 0), kInvalidArgument, "aligned to 0", "power of two");
   REFUSES(params.AddBytes(&d, 6, 3), kInvalidArgument, "aligned to 3", "power of two");
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(more_than_a_kernel_takes) {
   ParamBuffer params;
   REFUSES(params.AddBytes(bytes.data(), bytes.size(), 1), kOutOfRange, "32764");
   SUCCEEDS(params.AddBytes(bytes.data(), ParamBuffer::kMaxBytes - 1, 1));
-  REFUSES(params.Add(short{0}), kOutOfRange, "parameter 1", "32764", "pointer");
+  REFUSES(params.Add(short{0}), kOutOfRange, "parameter 2", "32764", "pointer");
   REFUSES(params.AddBytes(bytes.data(), std::size_t{1} << 63, std::size_t{1} << 63), kOutOfRange,
           "32764");
   BOOST_TEST(params.size() == ParamBuffer::kMaxBytes - 1);

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_signature_is_seen_at_the_launch,
   const Module module = LoadLaunchKernels(bench.ref());
   const Kernel kernel = module.GetKernel("count_up").value();
   const auto wide = TypedKernel<void(double, unsigned, DevicePtr<unsigned>)>::Of(kernel);
-  REFUSES(wide.Launch({}, bench.stream(), 1, 1, bench.memory()), kInvalidArgument, "parameter 0",
+  REFUSES(wide.Launch({}, bench.stream(), 1, 1, bench.memory()), kInvalidArgument, "parameter 1",
           "8 bytes");
   const auto none = TypedKernel<void()>::Of(kernel);
   REFUSES(none.Launch({}, bench.stream()), kInvalidArgument, "takes 3 parameters");

@@ -84,6 +84,17 @@ std::vector<Call> Modules() {
        }},
       {"Module::Load: text", kOk,
        [](const Things&) { return Module::Load(module_test::kCode, "code"); }},
+      {"Module::Once Module::Get Kernel::Once Kernel::Get", kOk,
+       [](const Things&) -> absl::Status {
+         Module::Once code(std::string_view(module_test::kCode), "code");
+         Kernel::Once kernel(code, "bounded");
+         const absl::StatusOr<const Module*> loaded = code.Get();
+         if (!loaded.ok()) return loaded.status();
+         const std::unique_ptr<const Module> unload(*loaded);  // nobody else can use it any more
+         const absl::StatusOr<const Kernel*> found = kernel.Get();
+         if (found.ok()) delete *found;
+         return found.status();
+       }},
       {"Module::LoadIn: text", kOk,
        [](const Things& t) { return Module::LoadIn(t.home.ref(), module_test::kCode, "code"); }},
       {"Module::LoadIn: text that is no PTX", kRefused,

@@ -52,12 +52,14 @@ std::vector<Call> Descriptions() {
        }},
       {"Array::Describe: a null array", kRefused,
        [](const Things&) { return Array::Describe(CUarray{}); }},
-      {"Name MemoryDescription::ToString MemoryDescription::offset MemoryDescription::bytes_left",
+      {"Name MemoryDescription::ToString MemoryDescription::offset MemoryDescription::bytes_left "
+       "MemoryDescription::is_for_all_devices",
        kOk,
        [](const Things&) {
          const cuguest::MemoryDescription nothing;
          return Holds(nothing.offset() == 0 && nothing.bytes_left() == 0 &&
-                      !nothing.ToString().empty() && Name(nothing.kind) != nullptr);
+                      !nothing.is_for_all_devices() && !nothing.ToString().empty() &&
+                      Name(nothing.kind) != nullptr);
        }},
       {"DeviceView DeviceView::get DeviceView::data DeviceView::size DeviceView::size_bytes "
        "DeviceView::empty DeviceView::context DeviceView::device",
@@ -118,6 +120,13 @@ std::vector<Call> Buffers() {
        }},
       {"DeviceBuffer::AllocateAsync", kOk,
        [](const Things& t) { return Buffer::AllocateAsync(t.stream.ref(), kCount); }},
+      {"DeviceBuffer::CopyOfAsync", kOk,
+       [](const Things& t) -> absl::Status {
+         const auto values = Source(t);
+         const absl::StatusOr<Buffer> buffer = Buffer::CopyOfAsync(t.stream.ref(), values);
+         if (!buffer.ok()) return buffer.status();
+         return Download(buffer->view(), t.stream.ref()).status();
+       }},
       {"DeviceBuffer::AllocateAsync: in a capture", kOver,
        [](const Things& t) { return Buffer::AllocateAsync(t.capturing.ref(), kCount); }},
       {"DeviceBuffer::AllocateAsync: no stream", kRefused,
