@@ -61,6 +61,23 @@ CUresult Triple(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+// Of generate_code_at_run_time.cc, as its server lays out their parameters.
+CUresult Stretch(const SimLaunch& launch) {
+  const auto* x = Parameter<const float*>(launch, 1);
+  auto* results = Parameter<float*>(launch, 2);
+  for (unsigned i = 0; i < Count(launch); ++i) results[i] = Parameter<float>(launch, 3) * x[i];
+  return CUDA_SUCCESS;
+}
+
+CUresult Weigh(const SimLaunch& launch) {
+  const auto* x = Parameter<const float*>(launch, 1);
+  auto* results = Parameter<float*>(launch, 2);
+  const double sum = Parameter<double>(launch, 4) + Parameter<double>(launch, 5);
+  const double factor = sum * Parameter<int>(launch, 3);
+  for (unsigned i = 0; i < Count(launch); ++i) results[i] = static_cast<float>(factor * x[i]);
+  return CUDA_SUCCESS;
+}
+
 // The kernels of kernels/layout.cu: every parameter but the last one is written to where that
 // points.
 CUresult WriteParameters(const SimLaunch& launch) {
@@ -105,8 +122,10 @@ void RegisterHostKernels() {
   Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
   Sim::RegisterKernel("shape", &Shape);
+  Sim::RegisterKernel("stretch", &Stretch);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
+  Sim::RegisterKernel("weigh", &Weigh);
 }
 
 }  // namespace support
