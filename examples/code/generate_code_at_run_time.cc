@@ -2,9 +2,8 @@
 //
 // How does a program compile and run code that it receives?
 //
-// A small server: a client sends a formula over x, its parameters, and numbers. The server
-// writes a kernel around the formula, compiles it with NVRTC, and runs it in the client's own
-// context. It knows only the text of the formula, so
+// A client sends a formula over x, its parameters, and numbers. The server writes a kernel around
+// the formula, compiles it with NVRTC, and runs it in the client's own context:
 //
 //   - a wrong formula is a status with the compiler's message;
 //   - each text is compiled and loaded once, for all clients: a Module is valid in every context;
