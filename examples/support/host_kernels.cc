@@ -49,12 +49,6 @@ CUresult VectorAdd(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
-CUresult Shape(const SimLaunch& launch) {
-  auto* values = Parameter<float*>(launch, 1);
-  for (unsigned i = 0; i < Count(launch); ++i) values[i] *= 3.0F;
-  return CUDA_SUCCESS;
-}
-
 CUresult Triple(const SimLaunch& launch) {
   auto* values = Parameter<float*>(launch, 0);
   for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) values[i] *= 3.0F;
@@ -121,7 +115,6 @@ void RegisterHostKernels() {
   Sim::RegisterKernel("layout_struct", &WriteParameters);
   Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
-  Sim::RegisterKernel("shape", &Shape);
   Sim::RegisterKernel("stretch", &Stretch);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
