@@ -13,7 +13,6 @@
 //
 //   3. The same inside a CalleeScope
 //
-//      after cudaSetDevice           [X] [A] [P]<    P is active
 //      after scope.Reassert()        [X] [A] [A]<    its next call works in A
 //      after                         [X] [A]<        2 incidents
 
@@ -96,15 +95,16 @@ void WithoutAScope(const House& house, support::HostStack& stack) {
 
 // The library's copies before and after a Reassert() are in P and in A.
 absl::Status CallInAScope(const House& house, const Buffer& own, float** in_p, float** in_a) {
+  const std::vector<float> ramp = Ramp(1);
   cuguest::runtime::CalleeScope scope(own.context());
   CUGUEST_RETURN_IF_ERROR(scope);
   CHECK(library::Initialize() == cudaSuccess);
   house.Show("after cudaSetDevice");
   CHECK(house.cast.Draw() == "[X] [A] [P]<");
-  CHECK(library::MakeCopy(own.data(), in_p) == cudaSuccess);
+  CHECK(library::MakeCopy(ramp.data(), in_p) == cudaSuccess);
   CHECK(scope.Reassert() == CUDA_SUCCESS);
   house.Show("after scope.Reassert()", "its next call works in A");
-  CHECK(library::MakeCopy(own.data(), in_a) == cudaSuccess);
+  CHECK(library::MakeCopy(ramp.data(), in_a) == cudaSuccess);
   CHECK(library::Initialize() == cudaSuccess);  // the scope's end undoes this one
   return absl::OkStatus();
 }

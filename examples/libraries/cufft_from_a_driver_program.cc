@@ -43,7 +43,8 @@ using Buffer = cuguest::DeviceBuffer<std::complex<float>>;
 // Transforms in place, and waits.
 absl::Status Transform(Buffer& samples, const cuguest::StreamRef& stream, int direction) {
   static auto& plans = *new cuguest::runtime::CufftPlans;  // of every context
-  const auto layout = cuguest::runtime::CufftPlans::Layout::Line(samples.size());
+  const auto layout =
+      cuguest::runtime::CufftPlans::Layout::Line(static_cast<long long>(samples.size()));
   const cuguest::runtime::CufftScope fft(plans, layout, stream);
   CUGUEST_RETURN_IF_ERROR(fft);
   auto* const data = reinterpret_cast<cufftComplex*>(samples.data());
