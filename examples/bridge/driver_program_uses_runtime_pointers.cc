@@ -95,7 +95,7 @@ void WithoutAScope(const House& house, support::HostStack& stack) {
 
 // The library's copies before and after a Reassert() are in P and in A.
 absl::Status CallInAScope(const House& house, const Buffer& own, float** in_p, float** in_a) {
-  const std::vector<float> ramp = Ramp(1);
+  const auto ramp = Ramp(1);
   cuguest::runtime::CalleeScope scope(own.context());
   CUGUEST_RETURN_IF_ERROR(scope);
   CHECK(library::Initialize() == cudaSuccess);

@@ -9,6 +9,7 @@
 //   - each text is compiled and loaded once, for all clients: a Module is valid in every context;
 //   - a ParamBuffer lays out the parameters, and the launch compares them with the kernel's.
 
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
@@ -60,7 +61,6 @@ std::string SourceOf(const Formula& formula) {
          formula.text + ";\n}\n";
 }
 
-// Threads: any.
 class Server {
  public:
   // The formula's values, computed in `client`.
