@@ -11,157 +11,92 @@
 // status that names the file, where the driver returns CUDA_ERROR_FILE_NOT_FOUND without a name,
 // or crashes. (For a file from a source that is not trusted, call CodeImage::Validate() as well.)
 //
-//   1. The file is there
-//
-//      my_kernel.ptx                 right           1024 numbers, by my_kernel
-//      my_kernel.cubin               right           1024 numbers, by my_kernel
-//
-//   2. It is missing, or it is something else
-//
-//      no_such_kernel.ptx            refused
-//        read device code from ".../no_such_kernel.ptx": No such file or directory
-//
-//   3. Loaded with several threads
-//
-//      1 thread                      0.4 ms          the driver is of CUDA 13.0: always 1 thread
+// A driver of CUDA 13.1 or newer copies and relocates large machine code with as many threads as
+// JitOptions::loader_threads says; 0 is one for each processor. An older one always uses one.
 
-#include <chrono>
-#include <cstddef>
-#include <cstdio>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
-#include "cuguest/driver.h"
-#include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
-#include "examples/support/picture.h"
+#include "examples/support/house.h"
 
-namespace {
+namespace program {
 
-using cuguest::CodeImage;
 using cuguest::ContextRef;
-using cuguest::DeviceBuffer;
-using cuguest::DevicePtr;
-using cuguest::JitOptions;
-using cuguest::Kernel;
-using cuguest::Module;
-using cuguest::SharedContext;
-using cuguest::Stream;
-using support::Beside;
-using support::PrintRow;
-using support::PrintScene;
 using Numbers = std::vector<float>;
 
-constexpr std::size_t kCount = 1024;
-
-absl::StatusOr<Kernel> LoadFrom(const ContextRef& context, const std::string& path,
-                                const JitOptions& options = {}) {
-  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromFile(path));
-  CUGUEST_ASSIGN_OR_RETURN(const Module module, Module::LoadIn(context, image, options));
-  return module.GetKernel("my_kernel");
-}
-
-absl::StatusOr<Numbers> RunOn(const ContextRef& context, const Kernel& kernel,
-                              const Numbers& numbers) {
-  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
-  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> data, DeviceBuffer<float>::CopyOf(context, numbers));
-  absl::Status status = cuguest::LaunchForElements(kernel, numbers.size(), stream.ref(),
-                                                   DevicePtr(data.view()), numbers.size());
-  if (status.ok()) status = stream.ref().Synchronize();
-  if (!status.ok()) return status;
+absl::StatusOr<Numbers> RunFrom(const ContextRef& context, const std::string& path,
+                                const Numbers& numbers, const cuguest::JitOptions& options = {}) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto image, cuguest::CodeImage::FromFile(path));
+  CUGUEST_ASSIGN_OR_RETURN(const auto module, cuguest::Module::LoadIn(context, image, options));
+  CUGUEST_ASSIGN_OR_RETURN(const auto kernel, module.GetKernel("my_kernel"));
+  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(auto data, cuguest::DeviceBuffer<float>::CopyOf(context, numbers));
+  CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(
+      kernel, numbers.size(), stream.ref(), cuguest::DevicePtr(data.view()), numbers.size()));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
   return cuguest::Download(data.view());
 }
 
-void RunFrom(const ContextRef& context, const std::string& file) {
-  const absl::StatusOr<Kernel> kernel = LoadFrom(context, Beside(file));
-  if (!CHECK_OK(kernel.status())) return;
-  const absl::StatusOr<Numbers> doubled = RunOn(context, *kernel, Numbers(kCount, 1));
-  if (!CHECK_OK(doubled.status())) return;
-  CHECK(*doubled == Numbers(kCount, 2));
-  PrintRow(file, "right", std::to_string(kCount) + " numbers, by " + kernel->name());
+}  // namespace program
+
+namespace host {
+
+using program::Numbers;
+using support::Beside;
+
+void Doubles(const std::string& what, const std::string& file, const cuguest::ContextRef& context,
+             const cuguest::JitOptions& options = {}) {
+  const absl::StatusOr<Numbers> doubled =
+      program::RunFrom(context, Beside(file), Numbers(1024, 1), options);
+  const bool is_right = CHECK_OK(doubled.status()) && CHECK(*doubled == Numbers(1024, 2));
+  support::PrintRow(what, is_right ? "right" : "WRONG", "1024 numbers");
 }
 
-void Refused(const std::string& what, const std::string& named, const absl::Status& status,
-             absl::StatusCode expected) {
-  PrintRow(what, "refused");
-  support::PrintParagraph(std::string(status.message()));
-  CHECK(status.code() == expected);
-  CHECK(std::string(status.message()).find(named) != std::string::npos);
+void RefusesFile(const std::string& file, const cuguest::ContextRef& context,
+                 absl::StatusCode code) {
+  const absl::Status status = program::RunFrom(context, Beside(file), Numbers(1024)).status();
+  CHECK(support::IsRefused(file, status, code, Beside(file)));
 }
 
-void RefusedFile(const ContextRef& context, const std::string& file, absl::StatusCode expected) {
-  Refused(file, Beside(file), LoadFrom(context, Beside(file)).status(), expected);
-}
-
-void RefusedHalf(const std::string& file) {
-  const absl::StatusOr<CodeImage> whole = CodeImage::FromFile(Beside(file));
-  if (!CHECK_OK(whole.status())) return;
+absl::Status RefusesHalf(const std::string& file) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto whole, cuguest::CodeImage::FromFile(Beside(file)));
   const std::string name = "half of " + file;
-  const cuguest::HostSpan<const unsigned char> bytes = whole->bytes();
-  Refused(name, name, CodeImage::Copy({bytes.data(), bytes.size() / 2}, name).status(),
-          absl::StatusCode::kInvalidArgument);
-}
-
-// A driver of CUDA 13.1 or newer copies and relocates large machine code with as many threads as
-// CU_JIT_BINARY_LOADER_THREAD_COUNT says; 0 is one for each processor. An older driver refuses the
-// option; cuguest does not pass it on there, since it changes the time only.
-void WithThreads(const ContextRef& context, int version) {
-  constexpr int kHasLoaderThreads = 13010;
-  const std::string driver = "the driver is of CUDA " + std::to_string(version / 1000) + "." +
-                             std::to_string(version % 1000 / 10) +
-                             (version < kHasLoaderThreads ? ": always 1 thread" : "");
-  for (const unsigned threads : {1U, 2U, 0U}) {
-    JitOptions options;
-    options.loader_threads = threads;
-    const auto start = std::chrono::steady_clock::now();
-    const absl::StatusOr<Kernel> kernel = LoadFrom(context, Beside("my_kernel.cubin"), options);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    if (!CHECK_OK(kernel.status())) return;
-    const absl::StatusOr<Numbers> doubled = RunOn(context, *kernel, Numbers(kCount, 1));
-    if (!CHECK_OK(doubled.status())) return;
-    CHECK(*doubled == Numbers(kCount, 2));
-    char time[32];
-    std::snprintf(time, sizeof(time), "%.1f ms", took.count());
-    PrintRow(threads == 0 ? "a thread for each processor" : std::to_string(threads) + " thread(s)",
-             time, driver);
-  }
-}
-
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  const ContextRef& here = context.context();
-
-  PrintScene("The file is there");
-  RunFrom(here, "my_kernel.ptx");
-  RunFrom(here, "my_kernel.cubin");
-
-  PrintScene("It is missing, or it is something else");
-  RefusedFile(here, "no_such_kernel.ptx", absl::StatusCode::kNotFound);
-  RefusedFile(here, "run_kernel_from_a_file", absl::StatusCode::kInvalidArgument);
-  RefusedHalf("my_kernel.cubin");
-
-  PrintScene("Loaded with several threads");
-  WithThreads(here, driver.version);
+  const absl::Status status =
+      cuguest::CodeImage::Copy({whole.bytes().data(), whole.bytes().size() / 2}, name).status();
+  CHECK(support::IsRefused(name, status, absl::StatusCode::kInvalidArgument, name));
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto own, cuguest::SharedContext::Create(device));
+  const cuguest::ContextRef& context = own.context();
+  support::PrintScene("The file is there");
+  Doubles("my_kernel.ptx", "my_kernel.ptx", context);
+  for (const unsigned threads : {1U, 2U, 0U}) {
+    cuguest::JitOptions options;
+    options.loader_threads = threads;
+    Doubles("my_kernel.cubin, threads: " + std::to_string(threads), "my_kernel.cubin", context,
+            options);
+  }
+  support::PrintScene("It is missing, or it is something else");
+  RefusesFile("no_such_kernel.ptx", context, absl::StatusCode::kNotFound);
+  RefusesFile("run_kernel_from_a_file", context, absl::StatusCode::kInvalidArgument);
+  return RefusesHalf("my_kernel.cubin");
+}
+
+}  // namespace host
 
 int main() {
   return support::RunExample("How does a program run a kernel that it finds in a file?",
-                             &Demonstrate);
+                             &host::Demonstrate);
 }

@@ -18,152 +18,113 @@
 // as the kernel reads them. cuguest has both forms with types, where the compiler makes the array
 // or the buffer, and without, for programs that learn at run time what they launch
 // (generate_code_at_run_time.cc).
-//
-//   1. An array of pointers
-//
-//      values                        right           LaunchForElements(..., n, a, b, c)
-//      the guide's args[]            right           LaunchForElements(..., args)
-//      a typed kernel                right           VectorAdd converts as a function does
 
-#include <functional>
-#include <utility>
+#include <initializer_list>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
-#include "cuguest/driver.h"
 #include "cuguest/host_span.h"
-#include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
-#include "cuguest/testing/stack_probe.h"
 #include "cuguest/typed_kernel.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
-#include "examples/support/host.h"
-#include "examples/support/picture.h"
+#include "examples/support/house.h"
 #include "kernels/vector_add.h"
 
-namespace {
+namespace program {
 
-using cuguest::ContextRef;
-using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
-using cuguest::HostSpan;
 using cuguest::Kernel;
 using cuguest::LaunchForElements;
-using cuguest::Module;
-using cuguest::ParamBuffer;
-using cuguest::SharedContext;
-using cuguest::Stream;
-using support::PrintRow;
-using support::PrintScene;
-using support::Ramp;
+using cuguest::StreamRef;
+using Buffer = cuguest::DeviceBuffer<float>;
 using Numbers = std::vector<float>;
 
-using VectorAdd = cuguest::TypedKernel<void(unsigned n, DevicePtr<const float> a,
-                                            DevicePtr<const float> b, DevicePtr<float> c)>;
+absl::Status LaunchWithValues(const Kernel& kernel, unsigned n, const StreamRef& stream,
+                              const Buffer& a, const Buffer& b, Buffer& c) {
+  return LaunchForElements(kernel, n, stream, n, DevicePtr(a.view()), DevicePtr(b.view()),
+                           DevicePtr(c.view()));
+}
 
-// The guide's variables.
-struct Program {
-  Kernel kernel;
-  Stream stream;
-  DeviceBuffer<float> a;
-  DeviceBuffer<float> b;
-  DeviceBuffer<float> c;
-  unsigned n;
-};
+// Converts its arguments as a function does.
+absl::Status LaunchTyped(const Kernel& kernel, unsigned n, const StreamRef& stream, const Buffer& a,
+                         const Buffer& b, Buffer& c) {
+  using VectorAdd = cuguest::TypedKernel<void(unsigned n, DevicePtr<const float> a,
+                                              DevicePtr<const float> b, DevicePtr<float> c)>;
+  return VectorAdd::Of(kernel).LaunchForElements(n, stream, n, a.view(), b.view(), c.view());
+}
 
-absl::StatusOr<Kernel> LoadVectorAdd(const ContextRef& context) {
+// The guide's args[].
+absl::Status LaunchWithPointers(const Kernel& kernel, unsigned n, const StreamRef& stream,
+                                const Buffer& a, const Buffer& b, Buffer& c) {
+  CUdeviceptr vectors[] = {a.get(), b.get(), c.get()};
+  void* const args[] = {&n, &vectors[0], &vectors[1], &vectors[2]};
+  return LaunchForElements(kernel, n, stream, cuguest::HostSpan<void* const>(args));
+}
+
+// The guide's paramBuffer.
+absl::Status LaunchWithBuffer(const Kernel& kernel, unsigned n, const StreamRef& stream,
+                              const Buffer& a, const Buffer& b, Buffer& c) {
+  cuguest::ParamBuffer params;
+  absl::Status status = params.Add(n);
+  for (const Buffer* vector : std::initializer_list<const Buffer*>{&a, &b, &c})
+    status.Update(params.Add(vector->get()));
+  CUGUEST_RETURN_IF_ERROR(status);
+  return LaunchForElements(kernel, n, stream, params);
+}
+
+// The guide's program, with one of these launches.
+absl::StatusOr<Numbers> Add(cuguest::Device device, const Numbers& x, const Numbers& y,
+                            decltype(&LaunchWithValues) launch) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto own, cuguest::SharedContext::Create(device));
+  const cuguest::ContextRef& context = own.context();
   CUGUEST_ASSIGN_OR_RETURN(
-      const Module module,
-      Module::LoadIn(context,
-                     {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
-                     "vector_add.fatbin"));
-  return module.GetKernel("vector_add");  // which keeps the module loaded
+      const auto module,
+      cuguest::Module::LoadIn(
+          context, {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+          "vector_add.fatbin"));
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, module.GetKernel("vector_add"));
+  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer a, Buffer::CopyOf(context, x));
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer b, Buffer::CopyOf(context, y));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer c, Buffer::Allocate(context, x.size()));
+  CUGUEST_RETURN_IF_ERROR(launch(kernel, static_cast<unsigned>(x.size()), stream, a, b, c));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
+  return cuguest::Download(c.view());
 }
 
-absl::StatusOr<Program> Prepare(const ContextRef& context, const Numbers& x, const Numbers& y) {
-  absl::StatusOr<Kernel> kernel = LoadVectorAdd(context);
-  CUGUEST_RETURN_IF_ERROR(kernel);
-  absl::StatusOr<Stream> stream = Stream::Create(context);
-  CUGUEST_RETURN_IF_ERROR(stream);
-  absl::StatusOr<DeviceBuffer<float>> a = DeviceBuffer<float>::CopyOf(context, x);
-  CUGUEST_RETURN_IF_ERROR(a);
-  absl::StatusOr<DeviceBuffer<float>> b = DeviceBuffer<float>::CopyOf(context, y);
-  CUGUEST_RETURN_IF_ERROR(b);
-  absl::StatusOr<DeviceBuffer<float>> c = DeviceBuffer<float>::Allocate(context, x.size());
-  CUGUEST_RETURN_IF_ERROR(c);
-  const auto n = static_cast<unsigned>(x.size());
-  return Program{*std::move(kernel), *std::move(stream), *std::move(a),
-                 *std::move(b),      *std::move(c),      n};
-}
+}  // namespace program
 
-// `launch` adds Ramp(1) and Ramp(2).
-void LaunchAndCheck(const char* how, const char* call, Program* program,
-                    const std::function<absl::Status()>& launch) {
-  CHECK_OK(cuguest::Zero(program->c.view()));
-  if (!CHECK_OK(launch())) return;
-  CHECK_OK(program->stream.ref().Synchronize());
-  const absl::StatusOr<Numbers> sum = cuguest::Download(program->c.view());
-  const bool right = CHECK_OK(sum.status()) && CHECK(*sum == Ramp(3));
-  PrintRow(how, right ? "right" : "wrong", call);
-}
+namespace host {
 
-void ByPointers(Program* p) {
-  PrintScene("An array of pointers");
-  LaunchAndCheck("values", "LaunchForElements(..., n, a, b, c)", p, [p] {
-    return LaunchForElements(p->kernel, p->n, p->stream.ref(), p->n, DevicePtr(p->a.view()),
-                             DevicePtr(p->b.view()), DevicePtr(p->c.view()));
-  });
-  LaunchAndCheck("the guide's args[]", "LaunchForElements(..., args)", p, [p] {
-    CUdeviceptr a = p->a.get();
-    CUdeviceptr b = p->b.get();
-    CUdeviceptr c = p->c.get();
-    void* const args[] = {&p->n, &a, &b, &c};
-    return LaunchForElements(p->kernel, p->n, p->stream.ref(), HostSpan<void* const>(args));
-  });
-  LaunchAndCheck("a typed kernel", "VectorAdd converts as a function does", p, [p] {
-    return VectorAdd::Of(p->kernel).LaunchForElements(p->n, p->stream.ref(), p->n, p->a.view(),
-                                                      p->b.view(), p->c.view());
-  });
-}
+using support::Ramp;
 
-void InOneBuffer(Program* p) {
-  PrintScene("One buffer, laid out as the kernel reads it");
-  LaunchAndCheck("the guide's paramBuffer", "ParamBuffer", p, [p] {
-    ParamBuffer params;
-    absl::Status status = params.Add(p->n);
-    for (const CUdeviceptr vector : {p->a.get(), p->b.get(), p->c.get()}) {
-      status.Update(params.Add(vector));
-    }
-    if (!status.ok()) return status;
-    return LaunchForElements(p->kernel, p->n, p->stream.ref(), params);
-  });
+void AddAndCheck(const char* how, cuguest::Device device,
+                 decltype(&program::LaunchWithValues) launch) {
+  const absl::StatusOr<program::Numbers> sum = program::Add(device, Ramp(1), Ramp(2), launch);
+  const bool is_right = CHECK_OK(sum.status()) && CHECK(*sum == Ramp(3));
+  support::PrintRow(how, is_right ? "right" : "WRONG");
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  CUGUEST_ASSIGN_OR_RETURN(Program program, Prepare(context.context(), Ramp(1), Ramp(2)));
-  ByPointers(&program);
-  InOneBuffer(&program);
+  AddAndCheck("values", device, &program::LaunchWithValues);
+  AddAndCheck("a typed kernel", device, &program::LaunchTyped);
+  AddAndCheck("the guide's args[]", device, &program::LaunchWithPointers);
+  AddAndCheck("the guide's paramBuffer", device, &program::LaunchWithBuffer);
   return absl::OkStatus();
 }
 
-}  // namespace
+}  // namespace host
 
 int main() {
   return support::RunExample(
       "How is the programming guide's first program of the driver API written with cuguest?",
-      &Demonstrate);
+      &host::Demonstrate);
 }

@@ -7,11 +7,8 @@
 
 #include <cublas_v2.h>
 
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
@@ -22,39 +19,32 @@
 
 namespace support {
 
-// C = A B. In single precision throughout: the math mode of a new handle uses no TF32.
-inline cublasStatus_t Multiply(cublasHandle_t handle, int n, const float* a, const float* b,
-                               float* c) {
-  const float one = 1;
-  const float zero = 0;
-  return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n);
-}
-
 // The matrices of a product in memory of one context, and a stream.
 class DeviceProduct {
  public:
   // C is zero. `product` must outlive this.
   [[nodiscard]] static absl::StatusOr<DeviceProduct> Upload(const cuguest::ContextRef& context,
                                                             const Product& product) {
-    absl::StatusOr<cuguest::DeviceBuffer<float>> a =
-        cuguest::DeviceBuffer<float>::CopyOf(context, product.a());
-    CUGUEST_RETURN_IF_ERROR(a);
-    absl::StatusOr<cuguest::DeviceBuffer<float>> b =
-        cuguest::DeviceBuffer<float>::CopyOf(context, product.b());
-    CUGUEST_RETURN_IF_ERROR(b);
-    absl::StatusOr<cuguest::DeviceBuffer<float>> c =
-        cuguest::DeviceBuffer<float>::CopyOf(context, std::vector<float>(product.a().size()));
-    CUGUEST_RETURN_IF_ERROR(c);
-    absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
-    CUGUEST_RETURN_IF_ERROR(stream);
-    return DeviceProduct(&product, *std::move(a), *std::move(b), *std::move(c), *std::move(stream));
+    DeviceProduct made;
+    CUGUEST_ASSIGN_OR_RETURN(made.stream_, cuguest::Stream::Create(context));
+    for (cuguest::DeviceBuffer<float>* matrix : {&made.a_, &made.b_, &made.c_}) {
+      CUGUEST_ASSIGN_OR_RETURN(*matrix,
+                               cuguest::DeviceBuffer<float>::Allocate(context, product.a().size()));
+    }
+    CUGUEST_RETURN_IF_ERROR(made.Change(product));
+    return made;
   }
 
   [[nodiscard]] const cuguest::StreamRef& stream() const { return stream_.ref(); }
 
-  // Calls cuBLAS, on the handle's stream; does not wait.
+  // C = A B: calls cuBLAS, on the handle's stream; does not wait. In single precision throughout:
+  // the math mode of a new handle uses no TF32.
   cublasStatus_t Multiply(cublasHandle_t handle) {
-    return support::Multiply(handle, product_->n(), a_.data(), b_.data(), c_.data());
+    const float one = 1;
+    const float zero = 0;
+    const int n = product_->n();
+    return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a_.data(), n, b_.data(), n,
+                       &zero, c_.data(), n);
   }
 
   // Replaces the matrices by others of the same size; C becomes zero.
@@ -68,22 +58,15 @@ class DeviceProduct {
   // Waits for the stream and checks C, which then becomes zero again.
   bool IsRight() {
     if (!CHECK_OK(stream().Synchronize())) return false;
-    const absl::StatusOr<std::vector<float>> c = Download(c_.view());
+    const absl::StatusOr<std::vector<float>> c = cuguest::Download(c_.view());
     return CHECK_OK(c.status()) && CHECK(product_->IsRight(*c)) &&
            CHECK_OK(cuguest::Zero(c_.view()));
   }
 
  private:
-  DeviceProduct(const Product* product, cuguest::DeviceBuffer<float> a,
-                cuguest::DeviceBuffer<float> b, cuguest::DeviceBuffer<float> c,
-                cuguest::Stream stream)
-      : product_(product),
-        a_(std::move(a)),
-        b_(std::move(b)),
-        c_(std::move(c)),
-        stream_(std::move(stream)) {}
+  DeviceProduct() = default;
 
-  const Product* product_;
+  const Product* product_ = nullptr;
   cuguest::DeviceBuffer<float> a_;
   cuguest::DeviceBuffer<float> b_;
   cuguest::DeviceBuffer<float> c_;

@@ -49,15 +49,26 @@ CUresult VectorAdd(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
-CUresult Shape(const SimLaunch& launch) {
-  auto* values = Parameter<float*>(launch, 1);
-  for (unsigned i = 0; i < Count(launch); ++i) values[i] *= 3.0F;
-  return CUDA_SUCCESS;
-}
-
 CUresult Triple(const SimLaunch& launch) {
   auto* values = Parameter<float*>(launch, 0);
   for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) values[i] *= 3.0F;
+  return CUDA_SUCCESS;
+}
+
+// Of generate_code_at_run_time.cc, as its server lays out their parameters.
+CUresult Stretch(const SimLaunch& launch) {
+  const auto* x = Parameter<const float*>(launch, 1);
+  auto* results = Parameter<float*>(launch, 2);
+  for (unsigned i = 0; i < Count(launch); ++i) results[i] = Parameter<float>(launch, 3) * x[i];
+  return CUDA_SUCCESS;
+}
+
+CUresult Weigh(const SimLaunch& launch) {
+  const auto* x = Parameter<const float*>(launch, 1);
+  auto* results = Parameter<float*>(launch, 2);
+  const double sum = Parameter<double>(launch, 4) + Parameter<double>(launch, 5);
+  const double factor = sum * Parameter<int>(launch, 3);
+  for (unsigned i = 0; i < Count(launch); ++i) results[i] = static_cast<float>(factor * x[i]);
   return CUDA_SUCCESS;
 }
 
@@ -104,9 +115,10 @@ void RegisterHostKernels() {
   Sim::RegisterKernel("layout_struct", &WriteParameters);
   Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
-  Sim::RegisterKernel("shape", &Shape);
+  Sim::RegisterKernel("stretch", &Stretch);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
+  Sim::RegisterKernel("weigh", &Weigh);
 }
 
 }  // namespace support

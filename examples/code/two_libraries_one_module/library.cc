@@ -37,12 +37,12 @@ struct Code {
 Code* g_code = nullptr;
 
 absl::Status LoadCode() {
-  absl::StatusOr<Module> module =
-      Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch");
-  CUGUEST_RETURN_IF_ERROR(module);
-  absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
-  CUGUEST_RETURN_IF_ERROR(count_up);
-  g_code = new Code{*std::move(module), *std::move(count_up)};
+  Code code;
+  CUGUEST_ASSIGN_OR_RETURN(code.module, Module::Load({cuguest_kernels::launch_fatbin,
+                                                      cuguest_kernels::launch_fatbin_size},
+                                                     "launch"));
+  CUGUEST_ASSIGN_OR_RETURN(code.count_up, code.module.GetKernel("count_up"));
+  g_code = new Code(std::move(code));
   return absl::OkStatus();
 }
 
@@ -55,10 +55,8 @@ absl::Status UnloadCode() {
   return status;
 }
 
-absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream callers) {
-  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<unsigned> view,
-                           DeviceView<unsigned>::Borrow(counts, size));
-  CUGUEST_ASSIGN_OR_RETURN(const StreamRef stream, StreamRef::Borrow(callers));
+absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream stream) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto view, DeviceView<unsigned>::Borrow(counts, size));
   return cuguest::LaunchForElements(g_code->count_up, size, stream, static_cast<unsigned>(size),
                                     value, DevicePtr(view));
 }
