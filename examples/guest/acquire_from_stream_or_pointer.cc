@@ -79,6 +79,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(a));
   CUGUEST_ASSIGN_OR_RETURN(Buffer memory, Buffer::CopyOf(a, Ramp(1)));
   CUGUEST_ASSIGN_OR_RETURN(Buffer pool, Buffer::AllocateAsync(stream, memory.size()));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
   const std::size_t count = memory.size();
   const auto expect = [&stage](const char* given, const char* inside, Source source) {
     return [=, &stage](const Acquired& context) {
