@@ -69,7 +69,6 @@ namespace host {
 using cuguest::IfInactive;
 using support::PrintRefusal;
 using support::Ramp;
-using support::Undisturbed;
 using Buffer = cuguest::DeviceBuffer<float>;
 using Source = Acquired::Source;
 
@@ -91,7 +90,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   support::PrintScene("The host has X current");
   stage.Set({"X"});
   {
-    const Undisturbed undisturbed;
+    const support::Undisturbed undisturbed;
     CHECK_OK(guest::DoubleOn(stream.get(), memory.get(), count,
                              expect("a stream of A", "[X] [A]<", Source::kStream)));
     CHECK_OK(
@@ -102,14 +101,15 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
                            expect("pool memory of the device", "[X]<", Source::kCurrent)));
     CHECK_OK(
         guest::DoubleOn(nullptr, pool.get(), count, expect("stream 0", "[X]<", Source::kCurrent)));
-    const absl::Status refused = guest::Double(CUdeviceptr{8}, count, nullptr);
-    PrintRefusal("no memory of CUDA's", refused);
+    const absl::Status refused =
+        guest::Double(reinterpret_cast<CUdeviceptr>(&count), count, nullptr);
+    PrintRefusal("plain host memory", refused);
     CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
   }
 
   support::PrintScene("The host has nothing current");
   stage.Set({});
-  const Undisturbed undisturbed;
+  const support::Undisturbed undisturbed;
   CHECK_OK(guest::DoubleOn(stream.get(), memory.get(), count,
                            expect("a stream of A", "[A]<", Source::kStream)));
   CHECK_OK(guest::Double(memory.get(), count, expect("memory of A", "[A]<", Source::kPointer)));

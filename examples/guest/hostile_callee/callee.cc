@@ -21,6 +21,10 @@ FAULT(PopOnce) {
   return driver.CtxPopCurrent(&popped) == CUDA_SUCCESS;
 }
 
-FAULT(PopTwice) { return PopOnce(driver, contexts) && PopOnce(driver, contexts); }
+FAULT(PopTwice) {
+  CUcontext popped = nullptr;
+  if (driver.CtxPopCurrent(&popped) != CUDA_SUCCESS) return false;
+  return driver.CtxPopCurrent(&popped) == CUDA_SUCCESS;
+}
 
 FAULT(DestroyContext) { return driver.CtxDestroy(contexts.library) == CUDA_SUCCESS; }

@@ -85,7 +85,7 @@ class Rack {
     for (const auto& [name, plugin] : plugins_) {
       CHECK(plugin.effect->count_users() == plugins_.size());
     }
-    const std::string count = std::to_string(plugins_.size()) + " references";
+    const std::string count = "references to S: " + std::to_string(plugins_.size());
     CHECK(stage_.Shows(when, "[X] [A]<", SExists() ? count : "S was destroyed"));
   }
 
