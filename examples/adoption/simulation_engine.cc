@@ -8,7 +8,7 @@
 
 #include <functional>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
@@ -19,36 +19,32 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
-using Force = std::function<void()>;  // of a plugin
+using Forces = std::vector<std::function<void()>>;  // of the plugins
 constexpr std::size_t kParticles = 1000;
 
 // With cuCtxCreate and cuCtxSetCurrent. `cuda.Name` is the driver's cuName.
 namespace before {
 
-class Engine {
- public:
-  Engine(const Driver& cuda, cuguest::Device device) : cuda_(cuda) {
-    cuda_.CtxCreate(&context_, 0, device.get());  // which leaves it current
-    cuda_.MemAlloc(&positions_, kParticles * sizeof(float));
+struct Engine {
+  Engine(const Driver& driver, cuguest::Device device) : cuda(driver) {
+    cuda.CtxCreate(&context, 0, device.get());  // which leaves it current
+    cuda.MemAlloc(&positions, kParticles * sizeof(float));
   }
   ~Engine() {
-    cuda_.CtxSetCurrent(context_);
-    cuda_.MemFree(positions_);
-    cuda_.CtxDestroy(context_);
+    cuda.CtxSetCurrent(context);
+    cuda.MemFree(positions);
+    cuda.CtxDestroy(context);
   }
 
-  CUresult Step(const Force& force) {
-    cuda_.CtxSetCurrent(context_);
-    force();
-    return cuda_.MemsetD8(positions_, 0, kParticles * sizeof(float));  // in whatever is current
+  CUresult Step(const Forces& forces) {
+    cuda.CtxSetCurrent(context);
+    for (const auto& force : forces) force();
+    return cuda.MemsetD8(positions, 0, kParticles * sizeof(float));  // in whatever is current
   }
 
-  CUcontext context() const { return context_; }
-
- private:
-  const Driver& cuda_;
-  CUcontext context_ = nullptr;
-  CUdeviceptr positions_ = 0;
+  const Driver& cuda;
+  CUcontext context = nullptr;
+  CUdeviceptr positions = 0;
 };
 
 }  // namespace before
@@ -68,12 +64,14 @@ class Engine {
     return engine;
   }
 
-  absl::Status Step(const Force& force) {
+  absl::Status Step(const Forces& forces) {
     cuguest::ContextGuard guard(context_.context());
     CUGUEST_RETURN_IF_ERROR(guard);
-    force();
-    guard.Reassert();  // the engine's context again, and an incident if the plugin left another
-    CUGUEST_RETURN_IF_ERROR(guard);
+    for (const auto& force : forces) {
+      force();
+      guard.Reassert();  // the engine's context again, and an incident if the plugin left another
+      CUGUEST_RETURN_IF_ERROR(guard);
+    }
     return cuguest::Zero(positions_.view());
   }
 
@@ -104,17 +102,17 @@ namespace host {
 
 absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "C"});
-  const Force replaces = [&] { CHECK(driver.CtxSetCurrent(stage["C"]) == CUDA_SUCCESS); };
+  const auto replaces = [&] { CHECK(driver.CtxSetCurrent(stage["C"]) == CUDA_SUCCESS); };
 
   support::PrintScene("With cuCtxCreate and cuCtxSetCurrent");
   stage.Set({"A"});
   {
     before::Engine e(driver, device);
     before::Engine f(driver, device);
-    stage.Name("E", e.context());
-    stage.Name("F", f.context());
+    stage.Name("E", e.context);
+    stage.Name("F", f.context);
     CHECK(stage.Shows("two engines are made", "[A] [E] [F]<", "WRONG CONTEXT"));
-    static_cast<void>(e.Step(replaces));
+    static_cast<void>(e.Step({replaces}));
     CHECK(stage.Shows("a plugin sets C", "[A] [E] [C]<", "WRONG CONTEXT"));
     support::PrintRow("an engine ends first", "(not run)", "frees memory of a destroyed context");
     stage.Set({});  // so that no entry of a destroyed context stays
@@ -127,7 +125,9 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   std::optional<after::Engine> f;
   CUGUEST_ASSIGN_OR_RETURN(f, after::Engine::Create(device));
   CHECK(stage.Shows("two engines are made", "[A]<", "as it was"));
-  CHECK_OK(f->Step(replaces));
+  stage.Name("F", f->context().get());
+  const auto works_in_f = [&] { CHECK(stage.Draw() == "[A] [F]<"); };
+  CHECK_OK(f->Step({works_in_f, replaces, works_in_f}));
   CHECK(stage.Shows("a plugin sets C", "[A]<", "as it was, and an incident"));
   CHECK(cuguest::IncidentCount() == 1);
 
