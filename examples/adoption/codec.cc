@@ -4,49 +4,18 @@
 //
 // The codec decodes into memory of the context F that it is handed, and calls the application with
 // each frame. The application's thread works in A. The codec is written twice: with a push and a
-// pop, as such libraries do it, and with cuguest. docs/adoption/codec.md walks through both.
-// (A codec in C: examples/guest/picture_filter_in_c.c.)
-//
-//   1. A frame
-//
-//      before the call               [A]<
-//      push, pop: in the callback    [A] [F]<       the codec's context
-//      push, pop: afterwards         [A]<           as it was
-//      cuguest: in the callback      [A]<           as it was
-//      cuguest: afterwards           [A]<           as it was
-//
-//   2. A frame that is too large
-//
-//      push, pop: afterwards         [A] [F]<       WRONG CONTEXT
-//      cuguest: afterwards           [A]<           as it was
-//   ...
+// pop, as such libraries do it, and with cuguest: see docs/adoption/codec.md.
 
-#include <cuda.h>
-
-#include <cstddef>
 #include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
 #include "cuguest/status.h"
-#include "cuguest/testing/stack_probe.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/host.h"
-#include "examples/support/picture.h"
+#include "examples/support/stage.h"
 
-using cuguest::Device;
 using cuguest::Driver;
 
 // A compressed frame: as many bytes as it says, all of one value.
@@ -87,24 +56,20 @@ class Decoder {
 // With cuguest.
 namespace after {
 
-using cuguest::ContextGuard;
-using cuguest::ContextRef;
-using cuguest::DeviceBuffer;
-using cuguest::HostScope;
+using Bytes = cuguest::DeviceBuffer<unsigned char>;
 
 class Decoder {
  public:
   // `context` is alive now; what becomes of it is noticed.
-  explicit Decoder(CUcontext context) : context_(ContextRef::Borrow(context)) {}
+  explicit Decoder(CUcontext context) : context_(cuguest::ContextRef::Borrow(context)) {}
 
   absl::Status Decode(const Packet& packet, const OnFrame& on_frame) {
-    ContextGuard guard(context_);
+    cuguest::ContextGuard guard(context_);
     CUGUEST_RETURN_IF_ERROR(guard);
-    CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<unsigned char> frame,
-                             DeviceBuffer<unsigned char>::Allocate(context_, packet.bytes));
+    CUGUEST_ASSIGN_OR_RETURN(Bytes frame, Bytes::Allocate(context_, packet.bytes));
     CUGUEST_RETURN_IF_ERROR(cuguest::Fill(frame.view(), packet.value));
     {
-      const HostScope host(guard);
+      const cuguest::HostScope host(guard);
       CUGUEST_RETURN_IF_ERROR(host);
       on_frame(frame.get(), packet.bytes);
     }
@@ -112,7 +77,7 @@ class Decoder {
   }
 
  private:
-  ContextRef context_;
+  cuguest::ContextRef context_;
 };
 
 }  // namespace after
@@ -120,117 +85,61 @@ class Decoder {
 // An application that works in A, and has made F for the codec.
 namespace host {
 
-using cuguest::testing::UndisturbedScope;
-using support::Cast;
-using support::HostContext;
-using support::HostStack;
-using support::PrintRow;
 using support::PrintScene;
 
-constexpr char kOwn[] = "[A]<";
 constexpr Packet kFrame = {4096, 42};
 constexpr Packet kTooLarge = {std::size_t{1} << 60, 42};
 
-struct House {
-  const Driver& driver;
-  Device device;
-  CUcontext a;
-  CUcontext f;
-  const Cast& cast;
-  HostStack& stack;
-};
+absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
+  support::Stage stage(driver, device, {"A", "F"});
+  before::Decoder old(driver, stage["F"]);
+  after::Decoder decoder(stage["F"]);
 
-// Prints the stack, and returns whether it is the application's own.
-bool Show(const House& house, const char* when) {
-  const std::string stack = house.cast.Draw();
-  PrintRow(when, stack, stack == kOwn ? "as it was" : "WRONG CONTEXT");
-  return stack == kOwn;
-}
-
-CUresult CallBefore(const House& house, const Packet& packet, const OnFrame& on_frame) {
-  house.stack.Set({house.a});
-  return before::Decoder(house.driver, house.f).Decode(packet, on_frame);
-}
-
-absl::Status CallAfter(const House& house, const Packet& packet, const OnFrame& on_frame) {
-  house.stack.Set({house.a});
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  return after::Decoder(house.f).Decode(packet, on_frame);
-}
-
-void Frame(const House& house) {
   PrintScene("A frame");
-  house.stack.Set({house.a});
-  PrintRow("before the call", house.cast.Draw());
-  CHECK(CallBefore(house, kFrame, [&](CUdeviceptr, std::size_t) {
-          CHECK(!Show(house, "push, pop: in the callback"));
-        }) == CUDA_SUCCESS);
-  CHECK(Show(house, "push, pop: afterwards"));
-  CHECK_OK(CallAfter(house, kFrame, [&](CUdeviceptr frame, std::size_t bytes) {
-    CHECK(Show(house, "cuguest: in the callback"));
-    CHECK(frame != 0 && bytes == kFrame.bytes);
-  }));
-  CHECK(Show(house, "cuguest: afterwards"));
-}
+  stage.Set({"A"});
+  CHECK(old.Decode(kFrame, [&](CUdeviceptr, std::size_t) {
+    CHECK(stage.Shows("push, pop: in the callback", "[A] [F]<", "WRONG CONTEXT"));
+  }) == CUDA_SUCCESS);
+  CHECK(stage.Shows("push, pop: afterwards", "[A]<", "as it was"));
+  {
+    const support::Undisturbed undisturbed;
+    CHECK_OK(decoder.Decode(kFrame, [&](CUdeviceptr frame, std::size_t bytes) {
+      CHECK(stage.Shows("cuguest: in the callback", "[A]<", "as it was"));
+      CHECK(frame != 0 && bytes == kFrame.bytes);
+    }));
+  }
+  CHECK(stage.Shows("cuguest: afterwards", "[A]<", "as it was"));
 
-void FrameThatIsTooLarge(const House& house) {
   PrintScene("A frame that is too large");
-  CHECK(CallBefore(house, kTooLarge, nullptr) == CUDA_ERROR_OUT_OF_MEMORY);
-  CHECK(!Show(house, "push, pop: afterwards"));
-  const absl::Status refused = CallAfter(house, kTooLarge, nullptr);
-  CHECK(Show(house, "cuguest: afterwards"));
-  CHECK(refused.code() == absl::StatusCode::kResourceExhausted);
-  support::PrintParagraph(std::string(refused.message()));
-}
+  CHECK(old.Decode(kTooLarge, nullptr) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(stage.Shows("push, pop: afterwards", "[A] [F]<", "WRONG CONTEXT"));
+  stage.Set({"A"});
+  const absl::Status too_large = decoder.Decode(kTooLarge, nullptr);
+  CHECK(stage.Shows("cuguest: afterwards", "[A]<", "as it was"));
+  support::PrintRefusal("cuguest", too_large);
+  CHECK(too_large.code() == absl::StatusCode::kResourceExhausted);
 
-// The application's callback works in F, as it was told, and forgets to pop it.
-void CallbackThatLeavesAPush(const House& house) {
   PrintScene("The application's callback pushes A, and forgets to pop it");
   const OnFrame forget = [&](CUdeviceptr, std::size_t) {
-    CHECK(house.driver.CtxPushCurrent(house.a) == CUDA_SUCCESS);
+    CHECK(driver.CtxPushCurrent(stage["A"]) == CUDA_SUCCESS);
   };
-  CHECK(CallBefore(house, kFrame, forget) == CUDA_SUCCESS);
-  CHECK(!Show(house, "push, pop: afterwards"));
+  CHECK(old.Decode(kFrame, forget) == CUDA_SUCCESS);
+  CHECK(stage.Shows("push, pop: afterwards", "[A] [F]<", "WRONG CONTEXT"));
+  stage.Set({"A"});
+  CHECK_OK(decoder.Decode(kFrame, forget));
+  CHECK(stage.Shows("cuguest: afterwards", "[A] [A]<", "the application's own push"));
 
-  // What the application does to its own stack in a HostScope stays: that push is its own.
-  house.stack.Set({house.a});
-  CHECK_OK(after::Decoder(house.f).Decode(kFrame, forget));
-  const std::string stack = house.cast.Draw();
-  PrintRow("cuguest: afterwards", stack, "the application's own push");
-  CHECK(stack == "[A] [A]<");
-}
-
-absl::Status DestroyedContext(const House& house) {
   PrintScene("The application destroys the context, and decodes once more");
-  CUGUEST_ASSIGN_OR_RETURN(HostContext mine, HostContext::Create(house.driver, house.device));
-  after::Decoder decoder(mine.get());
-  house.stack.Set({house.a});
-  CHECK(house.driver.CtxDestroy(mine.get()) == CUDA_SUCCESS);
-  mine.Leak();
-  PrintRow("push, pop", "(not run)", "pushes a destroyed handle, which is undefined");
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const absl::Status refused = decoder.Decode(kFrame, nullptr);
-  CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  CHECK(Show(house, "cuguest: afterwards"));
-  support::PrintParagraph(std::string(refused.message()));
-  return absl::OkStatus();
-}
-
-absl::Status Demonstrate(const Driver& driver, Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext f, HostContext::Create(driver, device));
-  Cast cast;
-  cast.Name("A", a.get());
-  cast.Name("F", f.get());
-  HostStack stack(driver, {a.get()});
-  const House house = {driver, device, a.get(), f.get(), cast, stack};
-
-  Frame(house);
-  FrameThatIsTooLarge(house);
-  CallbackThatLeavesAPush(house);
-  const absl::Status status = DestroyedContext(house);
+  stage.Set({"A"});
+  stage.Destroy("F");
+  support::PrintRow("push, pop", "(not run)", "pushes a destroyed handle: undefined");
+  const support::Undisturbed undisturbed;
+  const absl::Status destroyed = decoder.Decode(kFrame, nullptr);
+  CHECK(stage.Shows("cuguest: afterwards", "[A]<", "as it was"));
+  support::PrintRefusal("cuguest", destroyed);
+  CHECK(cuguest::CodeOf(destroyed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   CHECK(cuguest::IncidentCount() == 0);  // nobody disturbed the codec
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace host

@@ -2,63 +2,37 @@
 //
 // At which offsets do a kernel's parameters lie? See docs/facts/kernel_parameters.md.
 
-#include <cuda.h>
 #include <vector_types.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/copy.h"
-#include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
-#include "cuguest/driver.h"
-#include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
-#include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/picture.h"
+#include "examples/support/stage.h"
 #include "kernels/layout.h"
 
 namespace {
 
-using cuguest::DeviceBuffer;
-using cuguest::DevicePtr;
-using cuguest::Kernel;
 using cuguest::LaunchShape;
-using cuguest::Module;
 using cuguest::ParamBuffer;
-using cuguest::SharedContext;
-using cuguest::StreamRef;
 using support::PrintRow;
-using support::PrintScene;
 using Bytes = std::vector<unsigned char>;
 
-// The programming guide's ALIGN_UP() and ADD_TO_PARAM_BUFFER(), as a class.
-class ByHand {
- public:
-  template <typename T>
-  void Add(const T& value, std::size_t alignment) {
-    size_ = (size_ + alignment - 1) & ~(alignment - 1);
-    std::memcpy(buffer_ + size_, &value, sizeof(value));
-    size_ += sizeof(value);
-  }
-  [[nodiscard]] Bytes bytes() const { return Bytes(buffer_, buffer_ + size_); }
-
- private:
-  unsigned char buffer_[1024] = {};
-  std::size_t size_ = 0;
-};
+// The programming guide's ALIGN_UP() and ADD_TO_PARAM_BUFFER().
+template <typename T>
+void AddByHand(const T& value, std::size_t alignment, Bytes* buffer) {
+  const std::size_t offset = (buffer->size() + alignment - 1) & ~(alignment - 1);
+  buffer->resize(offset + sizeof(value));
+  std::memcpy(buffer->data() + offset, &value, sizeof(value));
+}
 
 // The guide's parameters; and where the kernel writes what it was given.
 struct Given {
@@ -72,15 +46,15 @@ struct Given {
 };
 
 Bytes PackByHand(const Given& given) {
-  ByHand buffer;
-  buffer.Add(given.i, alignof(int));
-  buffer.Add(given.f4, 16);
-  buffer.Add(given.c, alignof(char));
-  buffer.Add(given.f, alignof(float));
-  buffer.Add(given.pointer, alignof(CUdeviceptr));
-  buffer.Add(given.f2, 8);
-  buffer.Add(given.received, alignof(CUdeviceptr));
-  return buffer.bytes();
+  Bytes buffer;
+  AddByHand(given.i, alignof(int), &buffer);
+  AddByHand(given.f4, 16, &buffer);
+  AddByHand(given.c, alignof(char), &buffer);
+  AddByHand(given.f, alignof(float), &buffer);
+  AddByHand(given.pointer, alignof(CUdeviceptr), &buffer);
+  AddByHand(given.f2, 8, &buffer);
+  AddByHand(given.received, alignof(CUdeviceptr), &buffer);
+  return buffer;
 }
 
 // The offsets are computed from the types.
@@ -97,55 +71,6 @@ absl::StatusOr<ParamBuffer> PackByTypes(const Given& given) {
   return buffer;
 }
 
-// The kernels of kernels/layout.cu write the bytes of their parameters, side by side, to where the
-// last one points.
-struct Bench {
-  Module module;
-  StreamRef stream;
-  DeviceBuffer<unsigned char> received;
-
-  [[nodiscard]] absl::StatusOr<Bytes> Read() const {
-    CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
-    return cuguest::Download(received.view());
-  }
-};
-
-void PrintLayout(const ParamBuffer& packed) {
-  const char* const types[] = {"int",         "float4", "char",       "float",
-                               "CUdeviceptr", "float2", "CUdeviceptr"};
-  for (std::size_t i = 0; i < packed.parameters().size(); ++i) {
-    const Kernel::Parameter& place = packed.parameters()[i];
-    PrintRow(types[i], "offset " + std::to_string(place.offset),
-             std::to_string(place.size) + " bytes");
-  }
-}
-
-absl::Status Mixed(Bench* bench) {
-  PrintScene("The parameters of the guide's example");
-  CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, bench->module.GetKernel("layout_mixed"));
-  Given given;
-  given.received = bench->received.get();
-  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer packed, PackByTypes(given));
-  CHECK(Bytes(packed.data(), packed.data() + packed.size()) == PackByHand(given));
-  PrintLayout(packed);
-  // What the driver says of the compiled kernel.
-  CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.ParametersIn(bench->stream.context()));
-  CHECK(std::equal(known.begin(), known.end(), packed.parameters().begin(),
-                   packed.parameters().end()));
-
-  absl::Status status = cuguest::Launch(kernel, LaunchShape(), bench->stream, packed);
-  if (!status.ok()) return status;
-  CUGUEST_ASSIGN_OR_RETURN(const Bytes read, bench->Read());
-  int i = 0;
-  float4 arrived = {};
-  std::memcpy(&i, read.data(), sizeof(i));
-  std::memcpy(&arrived, read.data() + sizeof(i), sizeof(arrived));
-  CHECK(i == given.i);
-  CHECK(arrived.x == 1 && arrived.y == 2 && arrived.z == 3 && arrived.w == 4);
-  PrintRow("in the kernel", "right");
-  return absl::OkStatus();
-}
-
 // As a header declares it that does not include <vector_types.h>.
 struct FourFloats {
   float x, y, z, w;
@@ -156,45 +81,59 @@ struct MyStruct {
   Float4 f4;
 };
 
-// The guide's myStruct: 20 bytes where a float4 is four floats, 32 in device code.
-absl::Status Struct(Bench* bench) {
-  PrintScene("The guide's myStruct, on a host whose float4 is four floats");
-  CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, bench->module.GetKernel("layout_struct"));
-  const DevicePtr received(bench->received.view());
+// The kernels of kernels/layout.cu write the bytes of their parameters, side by side, to where the
+// last one points.
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  support::Stage stage(driver, device, {"A"});
+  const auto a = cuguest::ContextRef::Borrow(stage["A"]);
+  CUGUEST_ASSIGN_OR_RETURN(
+      const auto module,
+      cuguest::Module::Load({cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
+                            "layout"));
+  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(a));
+  CUGUEST_ASSIGN_OR_RETURN(auto received,
+                           cuguest::DeviceBuffer<unsigned char>::CopyOf(a, Bytes(64)));
 
+  support::PrintScene("The parameters of the guide's example");
+  CUGUEST_ASSIGN_OR_RETURN(const auto mixed, module.GetKernel("layout_mixed"));
+  Given given;
+  given.received = received.get();
+  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer packed, PackByTypes(given));
+  CHECK(Bytes(packed.data(), packed.data() + packed.size()) == PackByHand(given));
+  for (const cuguest::Kernel::Parameter& place : packed.parameters()) {
+    PrintRow("offset " + std::to_string(place.offset), std::to_string(place.size) + " bytes");
+  }
+  CUGUEST_ASSIGN_OR_RETURN(const auto known, mixed.ParametersIn(a));  // of the compiled kernel
+  const auto places = packed.parameters();
+  CHECK(std::equal(known.begin(), known.end(), places.begin(), places.end()));
+  CUGUEST_RETURN_IF_ERROR(cuguest::Launch(mixed, LaunchShape(), stream, packed));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
+  CUGUEST_ASSIGN_OR_RETURN(Bytes bytes, cuguest::Download(received.view()));
+  int i = 0;
+  float4 f4 = {};
+  std::memcpy(&i, bytes.data(), sizeof(i));
+  std::memcpy(&f4, bytes.data() + sizeof(int), sizeof(f4));
+  CHECK(i == given.i && f4.x == 1 && f4.y == 2 && f4.z == 3 && f4.w == 4);
+
+  // 20 bytes where a float4 is four floats, 32 in device code.
+  support::PrintScene("The guide's myStruct, on a host whose float4 is four floats");
+  CUGUEST_ASSIGN_OR_RETURN(const auto kernel, module.GetKernel("layout_struct"));
+  const cuguest::DevicePtr to(received.view());
   const MyStruct<FourFloats> wrong = {1, {2, 3, 4, 5}};
-  absl::Status status =
-      cuguest::Launch(kernel, LaunchShape(), bench->stream, 'a', wrong, 'z', received);
-  PrintRow("four floats", "refused", std::to_string(sizeof(wrong)) + " bytes");
-  support::PrintParagraph(std::string(status.message()));
-  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  const absl::Status refused = cuguest::Launch(kernel, LaunchShape(), stream, 'a', wrong, 'z', to);
+  support::PrintRefusal("four floats", refused);
+  CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
 
   const MyStruct<float4> right = {1, {2, 3, 4, 5}};
-  status = cuguest::Launch(kernel, LaunchShape(), bench->stream, 'a', right, 'z', received);
-  if (!status.ok()) return status;
-  PrintRow("<vector_types.h>", "right", std::to_string(sizeof(right)) + " bytes");
-  CUGUEST_ASSIGN_OR_RETURN(const Bytes bytes, bench->Read());
+  CUGUEST_RETURN_IF_ERROR(cuguest::Launch(kernel, LaunchShape(), stream, 'a', right, 'z', to));
+  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
+  CUGUEST_ASSIGN_OR_RETURN(bytes, cuguest::Download(received.view()));
   MyStruct<float4> arrived = {};
   std::memcpy(&arrived, bytes.data() + 1, sizeof(arrived));
   CHECK(bytes[0] == 'a' && bytes[1 + sizeof(arrived)] == 'z');
   CHECK(arrived.f == 1 && arrived.f4.x == 2 && arrived.f4.w == 5);
+  PrintRow("<vector_types.h>", "right", std::to_string(sizeof(right)) + " bytes");
   return absl::OkStatus();
-}
-
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
-  absl::StatusOr<Module> module = Module::LoadIn(
-      context.context(), {cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
-      "layout");
-  CUGUEST_RETURN_IF_ERROR(module);
-  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Stream stream,
-                           cuguest::Stream::Create(context.context()));
-  absl::StatusOr<DeviceBuffer<unsigned char>> received =
-      DeviceBuffer<unsigned char>::CopyOf(context.context(), Bytes(64));
-  CUGUEST_RETURN_IF_ERROR(received);
-  Bench bench{*std::move(module), stream.ref(), *std::move(received)};
-  CUGUEST_RETURN_IF_ERROR(Mixed(&bench));
-  return Struct(&bench);
 }
 
 }  // namespace

@@ -8,96 +8,31 @@
 // is there for the code that the library calls: hostile_callee shows what that may do. If
 // nothing is current, the library returns an error and the driver creates nothing.
 //
-//   1. A host with contexts of its own, A on top of X
-//
-//      the host's stack              [X] [A]<
 //      in the host's callback        [X] [A]<        elided: nothing was pushed
-//      when guest::Saxpy returned    [X] [A]<
-//      pushes and pops               0 and 0         counted by the simulation
-//   ...
-//   3. A thread with nothing current
-//
-//      the host's stack              (empty)
-//      when guest::Saxpy returned    (empty)         an error:
-//        ...
-//      the primary context           inactive        it was not created
-
-#include <cuda.h>
+//      when guest::Double returned   [X] [A]<        pushes and pops: 0
 
 #include <functional>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/driver.h"
-#include "cuguest/host_span.h"
-#include "cuguest/kernel.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/status.h"
-#include "cuguest/stream.h"
-#include "cuguest/testing/stack_probe.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/host.h"
-#include "examples/support/picture.h"
-#include "kernels/saxpy.h"
+#include "examples/guest/saxpy.h"
+#include "examples/support/stage.h"
 
-// The library. It links no CUDA library, and knows nothing of its caller.
+// The library, which doubles numbers. It links no CUDA library, and knows nothing of its caller.
 namespace guest {
 
 using Progress = std::function<void(bool elided)>;  // called before the work
-using cuguest::ContextGuard;
-using cuguest::ContextRef;
-using cuguest::DeviceBuffer;
-using cuguest::DevicePtr;
-using cuguest::HostSpan;
-using cuguest::Kernel;
-using cuguest::Module;
-using cuguest::StreamRef;
 
-absl::StatusOr<Kernel> LoadSaxpy() {
-  CUGUEST_ASSIGN_OR_RETURN(
-      const Module module,
-      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
-  return module.GetKernel("saxpy");  // which keeps the module loaded
-}
-
-// y = a * x + y on `stream`, in its context.
-absl::Status SaxpyOn(const StreamRef& stream, float a, const std::vector<float>& x,
-                     std::vector<float>* y) {
-  CUGUEST_ASSIGN_OR_RETURN(const Kernel saxpy, LoadSaxpy());
-  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_x,
-                           DeviceBuffer<float>::CopyOf(stream.context(), x));
-  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_y,
-                           DeviceBuffer<float>::CopyOf(stream.context(), *y));
-
-  absl::Status status =
-      cuguest::LaunchForElements(saxpy, x.size(), stream, static_cast<unsigned>(x.size()), a,
-                                 DevicePtr(device_x.view()), DevicePtr(device_y.view()));
-  if (status.ok()) status = stream.Synchronize();
-  if (status.ok()) status = cuguest::Download(device_y.view(), *y);
-  return status;
-}
-
-// What the library's users call.
-absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::vector<float>* y,
-                   const Progress& progress) {
-  const ContextRef caller = ContextRef::Current();
-  CUGUEST_RETURN_IF_ERROR(caller);  // nothing is current, or it was destroyed
-  const ContextGuard guard(caller);
+absl::StatusOr<Signal> Double(CUstream stream, const Signal& numbers, const Progress& progress) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto caller, cuguest::ContextRef::Current());
+  const cuguest::ContextGuard guard(caller);
   CUGUEST_RETURN_IF_ERROR(guard);
   if (progress) progress(guard.elided());
-  return SaxpyOn(StreamRef::Borrow(stream, caller), a, x, y);
+  CUGUEST_ASSIGN_OR_RETURN(const auto saxpy, LoadSaxpy());
+  return Saxpy(saxpy, cuguest::StreamRef::Borrow(stream, caller), 1.0F, numbers, numbers);
 }
 
 }  // namespace guest
@@ -106,96 +41,47 @@ absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::v
 namespace host {
 
 using cudasim::Sim;
-using cuguest::ContextGuard;
-using cuguest::Device;
-using cuguest::Driver;
-using cuguest::PrimaryContext;
-using cuguest::testing::UndisturbedScope;
-using support::Cast;
-using support::HostContext;
-using support::HostStack;
-using support::PrintRow;
-using support::PrintScene;
 using support::Ramp;
 
-void CallGuestAndCheck(const guest::Progress& progress) {
-  std::vector<float> y = Ramp(3);
-  CHECK_OK(guest::Saxpy(/*stream=*/nullptr, 2.0F, Ramp(1), &y, progress));
-  CHECK(y == Ramp(5));
-}
-
-// Draws the stack before, in a callback during, and after a call of the guest.
-void ShowCall(const Cast& cast) {
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const std::string before = cast.Draw();
-  PrintRow("the host's stack", before);
-  CallGuestAndCheck([&](bool elided) {
-    PrintRow("in the host's callback", cast.Draw(), elided ? "elided: nothing was pushed" : "");
+// Calls the library while the stack is `stack`, and draws it before the work and after the call.
+void Call(const support::Stage& stage, const char* expected) {
+  const support::Undisturbed undisturbed;
+  const auto progress = [&](bool elided) {
+    CHECK(stage.Shows("in the host's callback", expected, "elided: nothing was pushed"));
     CHECK(elided);
-    CHECK(cast.Draw() == before);
-  });
-  PrintRow("when guest::Saxpy returned", cast.Draw());
-  CHECK(cast.Draw() == before);
-}
+  };
+  auto doubled = guest::Double(/*stream=*/nullptr, Ramp(3), progress);
+  if (CHECK_OK(doubled.status())) CHECK(*doubled == Ramp(6));
 
-// Without drawing, which pushes and pops.
-void CountPushes() {
-  if (!Sim::IsActive()) return;
   Sim::ResetCalls();
-  CallGuestAndCheck(nullptr);
-  const auto pushes = Sim::Calls("cuCtxPushCurrent");
-  const auto pops = Sim::Calls("cuCtxPopCurrent");
-  PrintRow("pushes and pops", std::to_string(pushes) + " and " + std::to_string(pops),
-           "counted by the simulation");
-  CHECK(pushes == 0 && pops == 0);
+  doubled = guest::Double(/*stream=*/nullptr, Ramp(3), nullptr);  // without drawing, which pushes
+  if (CHECK_OK(doubled.status())) CHECK(*doubled == Ramp(6));
+  const auto moves = Sim::Calls("cuCtxPushCurrent") + Sim::Calls("cuCtxPopCurrent");
+  CHECK(moves == 0);
+  CHECK(stage.Shows("when guest::Double returned", expected,
+                    Sim::IsActive() ? "pushes and pops: " + std::to_string(moves) : ""));
 }
 
-absl::Status OwnContexts(const Driver& driver, Device device) {
-  PrintScene("A host with contexts of its own, A on top of X");
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
-  Cast cast;
-  cast.Name("X", x.get());
-  cast.Name("A", a.get());
-  const HostStack stack(driver, {x.get(), a.get()});
-  ShowCall(cast);
-  CountPushes();
-  return absl::OkStatus();
-}
-
-// As a program of the CUDA runtime, which works in the primary context P.
-absl::Status PrimaryCurrent(const Driver& driver, Device device) {
-  PrintScene("A host that works in the primary context P, as a program of the runtime does");
-  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
-  Cast cast;
-  cast.Name("P", primary.get());
-  const HostStack stack(driver, {primary.get()});
-  ShowCall(cast);
-  return absl::OkStatus();
-}
-
-void NothingCurrent(Device device) {
-  PrintScene("A thread with nothing current");
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const Cast cast;
-  PrintRow("the host's stack", cast.Draw());
-
-  std::vector<float> y(1);
-  const absl::Status refused = guest::Saxpy(nullptr, 1.0F, {1.0F}, &y, nullptr);
-  PrintRow("when guest::Saxpy returned", cast.Draw(), "an error:");
-  support::PrintParagraph(std::string(refused.message()));
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  support::Stage stage(driver, device, {"X", "A"});
+  support::PrintScene("A host with contexts of its own, A on top of X");
+  stage.Set({"X", "A"});
+  Call(stage, "[X] [A]<");
+  {
+    support::PrintScene("A host that works in the primary context P, as one of the runtime does");
+    CUGUEST_ASSIGN_OR_RETURN(const auto primary, cuguest::PrimaryContext::Retain(device));
+    stage.Name("P", primary.get());
+    stage.Set({"P"});
+    Call(stage, "[P]<");
+    stage.Set({});
+  }
+  support::PrintScene("A thread with nothing current");
+  const support::Undisturbed undisturbed;
+  const absl::Status refused = guest::Double(nullptr, Ramp(1), nullptr).status();
+  support::PrintRefusal("guest::Double", refused);
   CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_INVALID_CONTEXT);
-
-  const PrimaryContext::State state = PrimaryContext::Query(device);
-  CHECK(state.ok() && !state.active);
-  PrintRow("the primary context", "inactive", "it was not created");
-}
-
-absl::Status Demonstrate(const Driver& driver, Device device) {
-  CUGUEST_RETURN_IF_ERROR(OwnContexts(driver, device));
-  CUGUEST_RETURN_IF_ERROR(PrimaryCurrent(driver, device));
-  NothingCurrent(device);
+  CHECK(!support::IsActive(device));  // the primary context was not created
   return absl::OkStatus();
 }
 

@@ -7,15 +7,7 @@
 // beside <cuda.h>; cuguest/c.h includes nothing of CUDA. It links neither a CUDA library nor
 // Abseil nor libstdc++: only the archive of cuguest's core.
 //
-//   1. The application works in A, and FFmpeg's context F is handed to the library
-//
-//      before the library is called     [A]<
 //      in the host's logger             [A]<        mean squared error 9.0
-//      when it returned                 [A]<
-//
-//   2. The host's allocator pushes F, and forgets to pop it
-//
-//      in the host's logger             [A]<        a callee left a push behind; ...
 //      when it returned                 [A]<
 
 #include <dlfcn.h>

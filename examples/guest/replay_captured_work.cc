@@ -8,115 +8,67 @@
 // which a capture in mode GLOBAL would make fail. The host's stack and its thread's capture mode
 // are as they were.
 //
-//   1. Eight steps, submitted and replayed in the host's stream
-//
-//      submitted                     right           23 driver calls
+//      submitted                     right           29 driver calls
 //      replayed                      right           3 driver calls
-//
-//   2. What the host sees while the library captures
-//
-//      the host's stack              [H]<
-//      in the middle of the capture  [H]<
-//      cuMemAlloc on another thread  works
-//      when the capture has ended    [H]<
+//      in the middle of the capture  [H]<            another thread allocates
 
-#include <cuda.h>
-
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cudasim/sim.h"
 #include "cuguest/capture_scope.h"
-#include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/driver.h"
 #include "cuguest/graph.h"
-#include "cuguest/kernel.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/status.h"
-#include "cuguest/stream.h"
-#include "cuguest/testing/stack_probe.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/host.h"
-#include "examples/support/picture.h"
-#include "kernels/saxpy.h"
+#include "examples/guest/saxpy.h"
+#include "examples/support/stage.h"
+
+using cuguest::ContextRef;
+using cuguest::ExecutableGraph;
+using cuguest::Stream;
+using cuguest::StreamRef;
+using Buffer = cuguest::DeviceBuffer<float>;
 
 // The library.
 namespace guest {
 
-using cuguest::CaptureScope;
-using cuguest::ContextRef;
-using cuguest::DeviceBuffer;
-using cuguest::DevicePtr;
-using cuguest::DeviceView;
-using cuguest::ExecutableGraph;
-using cuguest::Graph;
-using cuguest::Kernel;
-using cuguest::Module;
-using cuguest::Stream;
-using cuguest::StreamRef;
+using View = cuguest::DeviceView<float>;
 
 constexpr int kSteps = 7;
 
 // Adds kSteps times `x` to `y`, by way of scratch memory.
 class Adder {
  public:
-  static absl::StatusOr<Adder> Create(const ContextRef& context, const std::vector<float>& x) {
-    CUGUEST_ASSIGN_OR_RETURN(
-        const Module module,
-        Module::LoadIn(context, {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
-                       "saxpy"));
-    absl::StatusOr<Kernel> saxpy = module.GetKernel("saxpy");
-    CUGUEST_RETURN_IF_ERROR(saxpy);
-    absl::StatusOr<DeviceBuffer<float>> values = DeviceBuffer<float>::CopyOf(context, x);
-    CUGUEST_RETURN_IF_ERROR(values);
-    return Adder(*std::move(saxpy), *std::move(values));
+  static absl::StatusOr<Adder> Create(const ContextRef& context, const Signal& x) {
+    Adder adder;
+    CUGUEST_ASSIGN_OR_RETURN(adder.saxpy_, LoadSaxpy());
+    CUGUEST_ASSIGN_OR_RETURN(adder.x_, Buffer::CopyOf(context, x));
+    return adder;
   }
 
-  absl::Status Submit(const DeviceView<float>& scratch, const DeviceView<float>& y,
-                      const StreamRef& stream) const {
-    absl::Status status = cuguest::ZeroAsync(scratch, stream);
-    for (int i = 0; i < kSteps && status.ok(); ++i) status = Add(x_.view(), scratch, stream);
-    return status.ok() ? Add(scratch, y, stream) : status;
+  absl::Status Submit(const View& scratch, const View& y, const StreamRef& stream) const {
+    CUGUEST_RETURN_IF_ERROR(cuguest::ZeroAsync(scratch, stream));
+    for (int i = 0; i < kSteps; ++i) {
+      CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy_, stream, 1.0F, x_.view(), scratch));
+    }
+    return LaunchSaxpy(saxpy_, stream, 1.0F, scratch, y);
   }
 
   // The same as a graph. `meanwhile` is called in the midst of it.
-  absl::StatusOr<ExecutableGraph> Capture(const DeviceView<float>& y,
+  absl::StatusOr<ExecutableGraph> Capture(const View& y,
                                           const std::function<void()>& meanwhile) const {
     CUGUEST_ASSIGN_OR_RETURN(const Stream mine, Stream::Create(x_.context()));
-    CUGUEST_ASSIGN_OR_RETURN(CaptureScope capture, CaptureScope::Begin(mine.ref()));
-    const absl::StatusOr<DeviceView<float>> scratch = capture.Allocate<float>(x_.size());
-    CUGUEST_RETURN_IF_ERROR(scratch);  // the scope ends the capture
-    if (meanwhile) meanwhile();
-    absl::Status status = Submit(*scratch, y, mine.ref());
-    if (!status.ok()) return status;
-    const absl::StatusOr<Graph> graph = capture.End();  // and frees the scratch memory
-    CUGUEST_RETURN_IF_ERROR(graph);
-    return graph->Instantiate();
+    CUGUEST_ASSIGN_OR_RETURN(auto capture, cuguest::CaptureScope::Begin(mine));
+    CUGUEST_ASSIGN_OR_RETURN(const View scratch, capture.Allocate<float>(x_.size()));
+    meanwhile();
+    CUGUEST_RETURN_IF_ERROR(Submit(scratch, y, mine));          // an error ends the capture
+    CUGUEST_ASSIGN_OR_RETURN(const auto graph, capture.End());  // and frees the scratch memory
+    return graph.Instantiate();
   }
 
  private:
-  Adder(Kernel saxpy, DeviceBuffer<float> x) : saxpy_(std::move(saxpy)), x_(std::move(x)) {}
-
-  absl::Status Add(const DeviceView<const float>& from, const DeviceView<float>& to,
-                   const StreamRef& stream) const {
-    return cuguest::LaunchForElements(saxpy_, to.size(), stream, static_cast<unsigned>(to.size()),
-                                      1.0F, DevicePtr<const float>(from), DevicePtr<float>(to));
-  }
-
-  Kernel saxpy_;
-  DeviceBuffer<float> x_;
+  cuguest::Kernel saxpy_;
+  Buffer x_;
 };
 
 }  // namespace guest
@@ -124,82 +76,58 @@ class Adder {
 namespace host {
 
 using cudasim::Sim;
-using cuguest::ContextRef;
-using cuguest::Device;
-using cuguest::DeviceBuffer;
-using cuguest::Driver;
-using cuguest::ExecutableGraph;
-using cuguest::Stream;
-using cuguest::StreamRef;
-using cuguest::testing::UndisturbedScope;
-using guest::Adder;
-using support::Cast;
-using support::HostContext;
-using support::HostStack;
-using support::PrintRow;
-using support::PrintScene;
 using support::Ramp;
 
 // Runs `work` in the stream, which adds kSteps times the ramp to `y`, twice.
-void RunAndCheck(const char* how, DeviceBuffer<float>* y, const StreamRef& stream,
-                 const std::function<absl::Status()>& work) {
-  CHECK_OK(cuguest::Zero(y->view()));
-  CHECK_OK(work());
+absl::Status RunAndCheck(const char* how, const guest::View& y, const StreamRef& stream,
+                         const std::function<absl::Status()>& work) {
+  CUGUEST_RETURN_IF_ERROR(cuguest::Zero(y));
+  CUGUEST_RETURN_IF_ERROR(work());
   Sim::ResetCalls();
-  CHECK_OK(work());
-  const std::uint64_t calls = Sim::TotalCalls();
-  CHECK_OK(stream.Synchronize());
-  const absl::StatusOr<std::vector<float>> sum = cuguest::Download(y->view());
-  const bool right = CHECK_OK(sum.status()) && CHECK(*sum == Ramp(2 * guest::kSteps));
-  PrintRow(how, right ? "right" : "wrong",
-           Sim::IsActive() ? std::to_string(calls) + " driver calls" : "");
+  CUGUEST_RETURN_IF_ERROR(work());
+  const auto calls = Sim::TotalCalls();
+  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
+  CUGUEST_ASSIGN_OR_RETURN(const guest::Signal sum, cuguest::Download(y));
+  const bool right = CHECK(sum == Ramp(2 * guest::kSteps));
+  support::PrintRow(how, right ? "right" : "wrong",
+                    Sim::IsActive() ? std::to_string(calls) + " driver calls" : "");
+  return absl::OkStatus();
 }
 
 // As another library of the host's may do at any time.
-bool AllocatesOnAnotherThread(const Driver& driver, CUcontext context) {
-  bool works = false;
+void AllocateOnAnotherThread(const cuguest::Driver& driver, CUcontext context) {
   std::thread([&] {
-    const HostStack stack(driver, {context});
+    const support::HostStack stack(driver, {context});
     CUdeviceptr pointer = 0;
-    works =
-        driver.MemAlloc(&pointer, 4096) == CUDA_SUCCESS && driver.MemFree(pointer) == CUDA_SUCCESS;
+    CHECK(driver.MemAlloc(&pointer, 4096) == CUDA_SUCCESS);
+    CHECK(driver.MemFree(pointer) == CUDA_SUCCESS);
   }).join();
-  return works;
 }
 
-absl::Status Demonstrate(const Driver& driver, Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext context, HostContext::Create(driver, device));
-  const ContextRef ref = ContextRef::Borrow(context.get());
-  CUGUEST_ASSIGN_OR_RETURN(const Adder adder, Adder::Create(ref, Ramp(1)));
-  const absl::StatusOr<Stream> stream = Stream::Create(ref);  // the host's
-  CUGUEST_RETURN_IF_ERROR(stream);
-  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> y,
-                           DeviceBuffer<float>::Allocate(ref, Ramp(1).size()));
-  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> scratch,
-                           DeviceBuffer<float>::Allocate(ref, y.size()));
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  support::PrintScene("Eight steps, submitted and replayed in the host's stream");
+  support::Stage stage(driver, device, {"H"});
+  stage.Set({"H"});
+  const auto context = ContextRef::Borrow(stage["H"]);
+  CUGUEST_ASSIGN_OR_RETURN(const auto adder, guest::Adder::Create(context, Ramp(1)));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer y, Buffer::Allocate(context, Ramp(1).size()));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer scratch, Buffer::Allocate(context, y.size()));
 
-  PrintScene("Eight steps, submitted and replayed in the host's stream");
-  RunAndCheck("submitted", &y, stream->ref(),
-              [&] { return adder.Submit(scratch.view(), y.view(), stream->ref()); });
-  CUGUEST_ASSIGN_OR_RETURN(ExecutableGraph graph, adder.Capture(y.view(), nullptr));
-  RunAndCheck("replayed", &y, stream->ref(), [&] { return graph.Launch(stream->ref()); });
+  CUGUEST_RETURN_IF_ERROR(RunAndCheck("submitted", y.view(), stream, [&] {
+    return adder.Submit(scratch.view(), y.view(), stream);
+  }));
+  CUGUEST_ASSIGN_OR_RETURN(ExecutableGraph graph, adder.Capture(y.view(), [] {}));
+  CUGUEST_RETURN_IF_ERROR(
+      RunAndCheck("replayed", y.view(), stream, [&] { return graph.Launch(stream); }));
 
-  PrintScene("What the host sees while the library captures");
-  Cast cast;
-  cast.Name("H", context.get());
-  const HostStack stack(driver, {context.get()});
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const std::string before = cast.Draw();
-  PrintRow("the host's stack", before);
-  const absl::StatusOr<ExecutableGraph> again = adder.Capture(y.view(), [&] {
-    PrintRow("in the middle of the capture", cast.Draw());
-    CHECK(cast.Draw() == before);
-    const bool works = AllocatesOnAnotherThread(driver, context.get());
-    PrintRow("cuMemAlloc on another thread", works ? "works" : "fails");
-    CHECK(works);
+  // Once more: the driver sets a flag of the context when its first graph is instantiated.
+  const support::Undisturbed undisturbed;
+  const auto again = adder.Capture(y.view(), [&] {
+    AllocateOnAnotherThread(driver, stage["H"]);
+    CHECK(stage.Shows("in the middle of the capture", "[H]<", "another thread allocates"));
   });
-  PrintRow("when the capture has ended", cast.Draw());
-  CHECK(cast.Draw() == before);
+  CHECK(stage.Shows("when the capture has ended", "[H]<"));
   return again.status();
 }
 

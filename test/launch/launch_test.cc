@@ -382,9 +382,9 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
             "2 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>()), kInvalidArgument, "0 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(holed)), kInvalidArgument,
-            "pointer to parameter 2 is null");
+            "pointer to parameter 2 of 3 is null");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(nullptr, 3)), kInvalidArgument,
-            "pointer to parameter 1 is null");
+            "pointer to parameter 1 of 3 is null");
   }
 }
 

@@ -66,6 +66,14 @@ absl::Status RunOn(const StreamRef& stream, const Kernel& kernel) {
   return status.ok() ? stream.Synchronize() : status;
 }
 
+// Once nobody else can use it any more.
+struct UsedOnce {
+  Module::Once code{std::string_view(module_test::kCode), "code"};
+  Kernel::Once scale{code, "bounded"};
+  std::unique_ptr<const Module> module;
+  std::unique_ptr<const Kernel> kernel;
+};
+
 std::vector<Call> Modules() {
   return {
       {"Module Module::Load", kOk, [](const Things&) { return Module::Load(Ptx()); }},
@@ -85,15 +93,14 @@ std::vector<Call> Modules() {
       {"Module::Load: text", kOk,
        [](const Things&) { return Module::Load(module_test::kCode, "code"); }},
       {"Module::Once Module::Get Kernel::Once Kernel::Get", kOk,
-       [](const Things&) -> absl::Status {
-         Module::Once code(std::string_view(module_test::kCode), "code");
-         Kernel::Once kernel(code, "bounded");
-         const absl::StatusOr<const Module*> loaded = code.Get();
+       [](const Things&) -> Outcome {
+         const auto used = std::make_shared<UsedOnce>();
+         const absl::StatusOr<const Module*> loaded = used->code.Get();
          if (!loaded.ok()) return loaded.status();
-         const std::unique_ptr<const Module> unload(*loaded);  // nobody else can use it any more
-         const absl::StatusOr<const Kernel*> found = kernel.Get();
-         if (found.ok()) delete *found;
-         return found.status();
+         used->module.reset(*loaded);
+         const absl::StatusOr<const Kernel*> found = used->scale.Get();
+         if (found.ok()) used->kernel.reset(*found);
+         return {found.status(), used};
        }},
       {"Module::LoadIn: text", kOk,
        [](const Things& t) { return Module::LoadIn(t.home.ref(), module_test::kCode, "code"); }},

@@ -10,28 +10,13 @@
 
 #include "cuguest/driver.h"
 
-namespace callee {
-
-struct Contexts {
+struct CalleeContexts {
   CUcontext c;        // the callee's own
   CUcontext p;        // the device's primary, which the CUDA runtime works in
   CUcontext library;  // the one that the library works in
 };
 
-enum class Fault {
-  kReplacesTop,
-  kLeaksPush,
-  kLeaksLibrarysPush,
-  kPopsOnce,
-  kPopsTwice,
-  kDestroysContext,
-};
-
-// What it exports: commits the fault; false if a call failed.
-#define CALLEE_ENTRY "CalleeMisbehave"
-using MisbehaveFunction = bool (*)(const cuguest::Driver& driver, Fault fault,
-                                   const Contexts& contexts);
-
-}  // namespace callee
+// What it exports, under the names of the faults: each returns whether its calls succeeded.
+using CalleeFault = bool(const cuguest::Driver& driver, const CalleeContexts& contexts);
 
 #endif  // CUGUEST_EXAMPLES_GUEST_HOSTILE_CALLEE_CALLEE_H_

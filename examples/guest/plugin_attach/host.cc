@@ -3,298 +3,141 @@
 // How do plugins that know nothing of each other share one context, and which one destroys it?
 //
 // This program is the host. It has contexts X and A of its own, and two plugins, which are loaded
-// with dlopen(RTLD_LOCAL) and each embed a static, hidden copy of cuguest (member.h). The host
-// counts nothing: it passes on the context S that the first plugin gives it. No plugin knows
-// whether it is the first or the last one; still the last holder, and no other, destroys S.
+// with dlopen(RTLD_LOCAL) and each embed a static, hidden copy of cuguest: see member.h. The host
+// passes on the context S that the first plugin gives it, and counts nothing. No plugin knows
+// whether it is the last one; still the last holder, and no other, destroys S.
 //
-//   1. echo attaches first and detaches first
-//
-//      before                        [X] [A]<        no context S yet
-//      echo: init                    [X] [A]<        S has 1 reference: echo
-//      choir: init                   [X] [A]<        S has 2 references: echo, choir
-//      all process a signal          [X] [A]<        S has 2 references: echo, choir
-//      echo: shutdown, dlclose       [X] [A]<        S has 1 reference: choir
-//      all process a signal          [X] [A]<        S has 1 reference: choir
-//      choir: shutdown, dlclose      [X] [A]<        S was destroyed
-//   ...
-//
-// The plugins report the reference count, and all report the same: the copies of cuguest have found
-// each other, and count in the copy that was loaded first. If that one is unloaded while others
-// count, its code and data stay in memory for them.
+// All plugins report the same reference count: the copies of cuguest have found each other, and
+// count in the copy that was loaded first. If that is unloaded while others count, it stays in
+// memory for them.
 
-#include <cuda.h>
 #include <dlfcn.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device.h"
-#include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "cuguest/testing/stack_probe.h"
 #include "examples/guest/plugin_attach/plugin.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/host.h"
-#include "examples/support/picture.h"
+#include "examples/support/stage.h"
 
 namespace host {
 
-using cuguest::ContextRef;
-using cuguest::Device;
-using cuguest::Driver;
-using cuguest::testing::StackProbe;
-using support::Cast;
-using support::HostContext;
-using support::HostStack;
-using support::PrintRow;
-using support::PrintScene;
 using support::Ramp;
-using Signal = std::vector<float>;
+using support::Stage;
 
-// An effect's file, and its result for Ramp(1).
-struct Known {
-  const char* file;
-  Signal expected;
-};
-
-Signal RampWithEcho() {
-  Signal signal = Ramp(1);
-  for (std::size_t i = signal.size() - 1; i >= 100; --i) signal[i] += 0.5F * signal[i - 100];
-  return signal;
+std::string PathOf(const std::string& name) {
+  return support::Beside("plugin_attach_" + name + ".so");
 }
-
-const Known& Find(const std::string& name) {
-  static const std::map<std::string, Known> known = {
-      {"echo", {"plugin_attach_echo.so", RampWithEcho()}},
-      {"choir", {"plugin_attach_choir.so", Ramp(4)}},
-  };
-  return known.at(name);
-}
-
-std::string PathOf(const std::string& name) { return support::Beside(Find(name).file); }
 
 bool IsInMemory(const std::string& name) {
-  void* library = dlopen(PathOf(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
+  void* const library = dlopen(PathOf(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  return library != nullptr && dlclose(library) == 0;
 }
 
-// A loaded effect; unloaded on destruction.
-class Plugin {
- public:
-  [[nodiscard]] static absl::StatusOr<Plugin> Load(const std::string& name) {
-    void* library = dlopen(PathOf(name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return absl::NotFoundError(dlerror());
-    const auto get = reinterpret_cast<PluginGetEffectFunction>(dlsym(library, PLUGIN_ENTRY));
-    if (get == nullptr) return absl::NotFoundError(name + " has no " PLUGIN_ENTRY);
-    return Plugin(library, get());
-  }
-  Plugin(Plugin&& other) noexcept
-      : library_(std::exchange(other.library_, nullptr)), effect_(other.effect_) {}
-  Plugin& operator=(Plugin&&) = delete;
-  ~Plugin() {
-    if (library_ != nullptr) CHECK(dlclose(library_) == 0);
-  }
-
-  const Effect* operator->() const { return effect_; }
-
- private:
-  Plugin(void* library, const Effect* effect) : library_(library), effect_(effect) {}
-
-  void* library_;
-  const Effect* effect_;
-};
-
-// The effects in use, in the order of their loading, and the context S that they share: in some
-// scenes one of the host's.
+// The effects in use, and the context S that they share: in some scenes one of the host's.
 class Rack {
  public:
-  Rack(Device device, const Cast& cast)
-      : device_(device), cast_(cast), before_(StackProbe::Take()) {}
-
-  // A context of the host's, for the effects that are loaded next.
-  void Offer(CUcontext context) {
-    shared_ = context;
-    incarnation_ = ContextRef::Borrow(context);
-  }
+  Rack(cuguest::Device device, const Stage& stage, CUcontext shared = nullptr)
+      : device_(device), stage_(stage), shared_(shared) {}
 
   void Init(const std::string& name) {
-    absl::StatusOr<Plugin> plugin = Plugin::Load(name);
-    if (!CHECK_OK(plugin.status())) return;
-    if (!Succeeds((*plugin)->init(device_.get(), &shared_))) return;
-    CHECK(std::string((*plugin)->name) == name);
-    if (!incarnation_.ok()) incarnation_ = ContextRef::Borrow(shared_);
-    effects_.push_back(*std::move(plugin));
-    Show(name + ": init", /*exists=*/true);
+    void* const library = dlopen(PathOf(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!CHECK(library != nullptr)) return;
+    const auto* const effect = static_cast<const Effect*>(dlsym(library, PLUGIN_ENTRY));
+    CHECK(effect->init(device_.get(), &shared_) == nullptr);
+    s_ = cuguest::ContextRef::Borrow(shared_);
+    plugins_[name] = {library, effect};
+    Show(name + ": init");
   }
 
-  void ProcessWithAll() {
-    const Signal in = Ramp(1);
-    for (const Plugin& effect : effects_) {
-      Signal out(in.size());
-      CHECK(Succeeds(effect->process(in.data(), out.data(), in.size())));
-      CHECK(out == Find(effect->name).expected);
+  // Returns the error message of the last effect that failed, if any.
+  std::string Process() const {
+    std::string error;
+    for (const auto& [name, plugin] : plugins_) {
+      std::vector<float> numbers = Ramp(1);
+      const char* const failed = plugin.effect->process(numbers.data(), numbers.size());
+      if (failed != nullptr) error = failed;
+      CHECK(failed != nullptr || numbers == Ramp(name == "echo" ? 2 : 6));
     }
-    Show("all process a signal", true);
+    return error;
   }
 
-  // Shuts the plugin down, and unloads it at once. `exists`: whether S should exist then.
-  void ShutdownAndUnload(const std::string& name, bool exists) {
-    const std::size_t i = IndexOf(name);
-    CHECK(Succeeds(effects_[i]->shutdown()));
-    Unload(i);
-    Show(name + ": shutdown, dlclose", exists);
+  // Unloads the plugin, too. Returns whether its shutdown succeeded.
+  bool Shutdown(const std::string& name) {
+    const Plugin plugin = plugins_.extract(name).mapped();
+    const bool succeeded = plugin.effect->shutdown() == nullptr;
+    CHECK(dlclose(plugin.library) == 0);
+    Show(name + ": shutdown, dlclose");
+    return succeeded;
   }
 
-  // Expect an error.
-  void ProcessFails(const std::string& name) {
-    Signal out(1);
-    ShowError(name + ": process", effects_[IndexOf(name)]->process(&out[0], &out[0], 1));
-  }
-  void ShutdownFails(const std::string& name) {
-    const std::size_t i = IndexOf(name);
-    ShowError(name + ": shutdown", effects_[i]->shutdown());
-    Unload(i);
-    Show(name + ": dlclose", false);
-  }
-
-  void Show(const std::string& when, bool exists) {
-    PrintRow(when, cast_.Draw(), Describe());
-    CHECK(incarnation_.ok() && incarnation_.IsAlive() == exists);
-    CheckUndisturbed();
-  }
+  bool SExists() const { return s_.IsAlive(); }
 
  private:
-  static bool Succeeds(const char* error) {
-    return CHECK_OK(error == nullptr ? absl::OkStatus() : absl::InternalError(error));
-  }
+  struct Plugin {
+    void* library;
+    const Effect* effect;
+  };
 
-  std::size_t IndexOf(const std::string& name) const {
-    std::size_t i = 0;
-    while (i < effects_.size() && effects_[i]->name != name) ++i;
-    return i;
-  }
-
-  // Into another vector: to move a Plugin over another one would need its assignment.
-  void Unload(std::size_t i) {
-    std::vector<Plugin> left;
-    for (std::size_t k = 0; k < effects_.size(); ++k) {
-      if (k != i) left.push_back(std::move(effects_[k]));
+  void Show(const std::string& when) const {
+    for (const auto& [name, plugin] : plugins_) {
+      CHECK(plugin.effect->count_users() == plugins_.size());
     }
-    effects_.swap(left);
+    const std::string count = "references to S: " + std::to_string(plugins_.size());
+    CHECK(stage_.Shows(when, "[X] [A]<", SExists() ? count : "S was destroyed"));
   }
 
-  // "S has 2 references: echo, choir", after a check that all report the same number.
-  std::string Describe() {
-    std::string text = incarnation_.IsAlive() ? "S exists" : "S was destroyed";
-    for (const Plugin& effect : effects_) CHECK(effect->count_users() == effects_.size());
-    if (effects_.empty()) return text;
-    text = "S has " + std::to_string(effects_.size()) +
-           (effects_.size() == 1 ? " reference" : " references");
-    const char* separator = ": ";
-    for (const Plugin& effect : effects_) {
-      text += separator + std::string(effect->name);
-      separator = ", ";
-    }
-    return text;
-  }
-
-  void ShowError(const std::string& when, const char* error) {
-    PrintRow(when, cast_.Draw(), "an error:");
-    if (CHECK(error != nullptr)) {
-      support::PrintParagraph(error);
-      CHECK(std::string(error).find("CONTEXT_IS_DESTROYED") != std::string::npos);
-    }
-    CheckUndisturbed();
-  }
-
-  // The host's stack is what it was, and no device's primary context was created.
-  void CheckUndisturbed() const {
-    const StackProbe now = StackProbe::Take();
-    const std::string difference = before_.Difference(now);
-    if (!difference.empty()) support::ReportDisturbance(difference);
-    for (const StackProbe::Primary& primary : now.primaries()) CHECK(!primary.active);
-  }
-
-  const Device device_;
-  const Cast& cast_;
-  const StackProbe before_;
-  CUcontext shared_ = nullptr;
-  ContextRef incarnation_;  // of S
-  std::vector<Plugin> effects_;
+  const cuguest::Device device_;
+  const Stage& stage_;
+  CUcontext shared_;
+  cuguest::ContextRef s_;
+  std::map<std::string, Plugin> plugins_;
 };
 
-void InAndOut(Device device, const Cast& cast, const std::string& first_in,
+void InAndOut(cuguest::Device device, const Stage& stage, const std::string& first_in,
               const std::string& first_out) {
-  const std::string second_in = first_in == "echo" ? "choir" : "echo";
-  const std::string second_out = first_out == "echo" ? "choir" : "echo";
-  const std::string title =
-      first_in + " attaches first, and " +
-      (first_in == first_out ? "detaches first" : first_out + " detaches first");
-  PrintScene(title.c_str());
-  Rack rack(device, cast);
-  PrintRow("before", cast.Draw(), "no context S yet");
+  const auto other = [](const std::string& name) { return name == "echo" ? "choir" : "echo"; };
+  support::PrintScene((first_in + " attaches first, " + first_out + " detaches first").c_str());
+  const support::Undisturbed undisturbed;
+  Rack rack(device, stage);
   rack.Init(first_in);
-  rack.Init(second_in);
-  rack.ProcessWithAll();
-  rack.ShutdownAndUnload(first_out, /*exists=*/true);
-  rack.ProcessWithAll();
-  rack.ShutdownAndUnload(second_out, /*exists=*/false);
+  rack.Init(other(first_in));
+  CHECK(rack.Process().empty());
+  CHECK(rack.Shutdown(first_out));
+  CHECK(rack.SExists());
+  CHECK(rack.Process().empty());
+  CHECK(rack.Shutdown(other(first_out)));
+  CHECK(!rack.SExists());
 }
 
-// After the first scene: echo was loaded first, so its copy of cuguest has the count.
-void ShowWhichStays() {
-  for (const char* name : {"echo", "choir"}) {
-    const bool stays = IsInMemory(name);
-    PrintRow(std::string("is ") + name + " in memory?", stays ? "yes" : "no",
-             stays ? "the count is kept there" : "");
-    CHECK(stays == (std::string(name) == "echo"));
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  Stage stage(driver, device, {"X", "A", "S"});
+  stage.Set({"X", "A"});
+  for (const char* const first_in : {"echo", "choir"}) {
+    for (const char* const first_out : {"echo", "choir"}) {
+      InAndOut(device, stage, first_in, first_out);
+    }
   }
-}
+  CHECK(IsInMemory("echo") && !IsInMemory("choir"));  // echo's copy was loaded first
 
-absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& cast) {
-  PrintScene("The host created S: the last holder does not destroy it");
-  CUGUEST_ASSIGN_OR_RETURN(HostContext context, HostContext::Create(driver, device));
-  Rack rack(device, cast);
-  rack.Offer(context.get());
-  rack.Show("cuCtxCreate by the host", true);
+  support::PrintScene("The host created S: the last holder does not destroy it");
+  const support::Undisturbed undisturbed;
+  Rack rack(device, stage, stage["S"]);
   rack.Init("echo");
   rack.Init("choir");
-  rack.ProcessWithAll();
-  rack.ShutdownAndUnload("echo", true);
-  rack.ShutdownAndUnload("choir", true);
+  CHECK(rack.Shutdown("echo") && rack.Shutdown("choir"));
+  CHECK(rack.SExists());
 
-  PrintScene("The host destroys S while a plugin is attached to it");
+  support::PrintScene("The host destroys S while a plugin is attached to it");
   rack.Init("choir");
-  rack.ProcessWithAll();
-  CHECK(driver.CtxDestroy(context.get()) == CUDA_SUCCESS);
-  context.Leak();
-  rack.Show("cuCtxDestroy by the host", false);
-  rack.ProcessFails("choir");
-  rack.ShutdownFails("choir");
+  stage.Destroy("S");
+  const std::string error = rack.Process();
+  support::PrintParagraph(error);
+  CHECK(error.find("CONTEXT_IS_DESTROYED") != std::string::npos);
+  CHECK(!rack.Shutdown("choir"));
   return absl::OkStatus();
-}
-
-absl::Status Demonstrate(const Driver& driver, Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
-  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
-  Cast cast;
-  cast.Name("X", x.get());
-  cast.Name("A", a.get());
-  const HostStack stack(driver, {x.get(), a.get()});
-
-  InAndOut(device, cast, "echo", "echo");
-  ShowWhichStays();
-  InAndOut(device, cast, "echo", "choir");
-  InAndOut(device, cast, "choir", "choir");
-  InAndOut(device, cast, "choir", "echo");
-  return ContextOfTheHosts(driver, device, cast);
 }
 
 }  // namespace host

@@ -9,21 +9,15 @@
 #include <cuda.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The functions that return text return null on success, and otherwise an error message that is
 // valid until the plugin's next call or its unloading.
 struct Effect {
-  const char* name;
-
   // The first call. `*context` is where the effects of this host work together. If it is null,
   // this effect creates the context and stores it here for the others.
   const char* (*init)(CUdevice device, CUcontext* context);
 
-  // From `count` numbers in host memory to as many others.
-  const char* (*process)(const float* in, float* out, size_t count);
+  // Changes `count` numbers in host memory.
+  const char* (*process)(float* numbers, size_t count);
 
   // The last call.
   const char* (*shutdown)(void);
@@ -33,11 +27,6 @@ struct Effect {
 };
 
 // What a plugin exports.
-#define PLUGIN_ENTRY "PluginGetEffect"
-typedef const struct Effect* (*PluginGetEffectFunction)(void);
-
-#ifdef __cplusplus
-}  // extern "C"
-#endif
+#define PLUGIN_ENTRY "plugin_effect"
 
 #endif  // CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_

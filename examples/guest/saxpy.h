@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the libraries of these examples compute: y = a * x + y, with the kernel of kernels/saxpy.cu.
+
+#ifndef CUGUEST_EXAMPLES_GUEST_SAXPY_H_
+#define CUGUEST_EXAMPLES_GUEST_SAXPY_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
+#include "cuguest/status.h"
+#include "kernels/saxpy.h"
+
+namespace guest {
+
+using Signal = std::vector<float>;
+
+// The kernel keeps its module loaded. (Once for a process: examples/template/scale.cc.)
+inline absl::StatusOr<cuguest::Kernel> LoadSaxpy() {
+  CUGUEST_ASSIGN_OR_RETURN(
+      const auto module,
+      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                            "saxpy"));
+  return module.GetKernel("saxpy");
+}
+
+inline absl::Status LaunchSaxpy(const cuguest::Kernel& saxpy, const cuguest::StreamRef& stream,
+                                float a, const cuguest::DeviceView<const float>& x,
+                                const cuguest::DeviceView<float>& y) {
+  return cuguest::LaunchForElements(saxpy, y.size(), stream, static_cast<unsigned>(y.size()), a,
+                                    cuguest::DevicePtr(x), cuguest::DevicePtr(y));
+}
+
+// Of numbers in the host's memory, in the stream's context. Waits for the result.
+inline absl::StatusOr<Signal> Saxpy(const cuguest::Kernel& saxpy, const cuguest::StreamRef& stream,
+                                    float a, const Signal& x, const Signal& y) {
+  using Buffer = cuguest::DeviceBuffer<float>;
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer device_x, Buffer::CopyOf(stream.context(), x));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer device_y, Buffer::CopyOf(stream.context(), y));
+  CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy, stream, a, device_x.view(), device_y.view()));
+  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
+  return cuguest::Download(device_y.view());
+}
+
+}  // namespace guest
+
+#endif  // CUGUEST_EXAMPLES_GUEST_SAXPY_H_
