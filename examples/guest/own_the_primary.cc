@@ -22,6 +22,7 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "examples/guest/saxpy.h"
 #include "examples/support/stage.h"
 

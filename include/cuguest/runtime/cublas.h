@@ -4,7 +4,7 @@
 /// cuBLAS in any context, from any thread: a pool of handles for each context, and a scope that has
 /// one of them to itself, in the right context, on the right stream.
 ///
-///   absl::Status Multiply(CublasHandles& handles, const StreamRef& stream, ...) {
+///   absl::Status Multiply(CublasHandles& handles, CUstream stream, ...) {
 ///     const runtime::CublasScope blas(handles, stream);
 ///     if (!blas.ok()) return blas.status();
 ///     return runtime::ToStatus(cublasSgemm(blas.handle(), ...), "multiply");
