@@ -121,11 +121,12 @@ std::vector<Call> Buffers() {
       {"DeviceBuffer::AllocateAsync", kOk,
        [](const Things& t) { return Buffer::AllocateAsync(t.stream.ref(), kCount); }},
       {"DeviceBuffer::CopyOfAsync", kOk,
-       [](const Things& t) -> absl::Status {
+       [](const Things& t) -> Outcome {
          const auto values = Source(t);
-         const absl::StatusOr<Buffer> buffer = Buffer::CopyOfAsync(t.stream.ref(), values);
+         absl::StatusOr<Buffer> buffer = Buffer::CopyOfAsync(t.stream.ref(), values);
          if (!buffer.ok()) return buffer.status();
-         return Download(buffer->view(), t.stream.ref()).status();
+         const absl::Status status = Download(buffer->view(), t.stream.ref()).status();
+         return {status, std::make_shared<Buffer>(*std::move(buffer))};
        }},
       {"DeviceBuffer::AllocateAsync: in a capture", kOver,
        [](const Things& t) { return Buffer::AllocateAsync(t.capturing.ref(), kCount); }},
