@@ -2,6 +2,7 @@
 
 #include "audit/analysis.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -57,7 +58,7 @@ bool Pops(CallKind kind, const Event& event) {
 
 class Analysis::State {
  public:
-  explicit State(bool forked) : forked_(forked) {}
+  State(bool forked, std::string program) : forked_(forked), program_(std::move(program)) {}
 
   void OnObject(std::uint32_t index, const Object& object) { parties_.AddObject(index, object); }
   void OnEvent(const Event& event);
@@ -75,11 +76,16 @@ class Analysis::State {
     std::string entered;  // the call that was given a destroyed handle and has not returned
     CausePointer error;   // the call that set the runtime's last error; null: nothing is set
     std::uint64_t error_activation = 0;
+    CausePointer released;  // whose reference a runtime gave back in the event before; or null
   };
 
+  CausePointer CauseOf(const Event& event) const;
   void EndThread(std::uint32_t number);
+  void OnWork(const Event& event, const CausePointer& cause, const ThreadModel& model);
   void OnContext(const Event& event, const CausePointer& cause);
   void EndPrimary(int device, const CausePointer& cause);
+  bool ChargeOf(ContextId context, Charge* charge) const;
+  std::vector<Victim> OthersWithContexts(const Cause& cause, int device) const;
   void OnCall(const Event& event, const CausePointer& cause, Thread* thread);
   void OnResult(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
@@ -88,8 +94,10 @@ class Analysis::State {
   CausePointer PutBefore(CallKind kind, const Event& event, const Cause& cause,
                          const ThreadModel& model) const;
   CausePointer PrimaryPutBy(int device, const Cause& cause) const;
+  CausePointer UserOf(int device, const Cause& cause, const CausePointer& released) const;
   // `put`: what PutBefore() said.
   void OnDestruction(ContextId context, const CausePointer& cause, const CausePointer& put);
+  void AddLostWork(ContextId context, const ContextFacts& facts, const Cause& cause);
   void OnLastError(CallKind kind, const Event& event, const CausePointer& cause, Thread* thread);
   static void ChangeStack(CallKind kind, const Event& event, const CausePointer& cause,
                           ThreadModel* model);
@@ -98,6 +106,7 @@ class Analysis::State {
   int DeviceOf(const Event& event) const;
 
   const bool forked_;
+  const std::string program_;
   bool ended_ = false;
   Parties parties_;
   Contexts contexts_;
@@ -118,7 +127,7 @@ void Analysis::State::OnEvent(const Event& event) {
     ended_ = true;  // what libraries do afterwards is to clean up
     return;
   }
-  const CausePointer cause = std::make_shared<const Cause>(event, parties_);
+  const CausePointer cause = CauseOf(event);
   Thread& thread = threads_.try_emplace(event.thread, &contexts_, &habits_, &ledger_).first->second;
   const bool has_before = event.kind == EventKind::kCall || event.kind == EventKind::kCheck;
   thread.model.Arrive(has_before ? event.before : ThreadModel::kUnknown, *cause);
@@ -127,7 +136,7 @@ void Analysis::State::OnEvent(const Event& event) {
       OnContext(event, cause);
       break;
     case EventKind::kUsed:
-      contexts_.SetUsed(event.context);
+      OnWork(event, cause, thread.model);
       break;
     case EventKind::kEntered:
       OnDestroyedHandle(event.context, *cause);
@@ -138,6 +147,40 @@ void Analysis::State::OnEvent(const Event& event) {
       break;
     default:
       break;
+  }
+}
+
+// With the same object for the same code, wherever it is loaded.
+CausePointer Analysis::State::CauseOf(const Event& event) const {
+  Event canonical = event;
+  const auto is_copy = [&](const Frame& frame) {
+    return parties_.Canonical(frame.object) != frame.object;
+  };
+  if (event.chain != nullptr && std::any_of(event.chain->begin(), event.chain->end(), is_copy)) {
+    auto chain = std::make_shared<Chain>(*event.chain);
+    for (Frame& frame : *chain) {
+      frame.object = parties_.Canonical(frame.object);
+    }
+    canonical.chain = std::move(chain);
+  }
+  auto cause = std::make_shared<Cause>(canonical, parties_);
+  cause->at_end = ended_;
+  return cause;
+}
+
+void Analysis::State::OnWork(const Event& event, const CausePointer& cause,
+                             const ThreadModel& model) {
+  const WorkKind kind = WorkOf(event.name);
+  if (kind == WorkKind::kFrees) {
+    contexts_.RemoveWorker(event.context, cause->party());
+    return;
+  }
+  contexts_.SetUsed(event.context);
+  if (kind == WorkKind::kMakes && cause->party() != 0) {
+    const CausePointer put = model.PutBy(event.context);
+    const bool unaware =
+        put != nullptr && put->party() != cause->party() && put->Has(cause->party());
+    contexts_.AddWorker(event.context, cause, unaware);
   }
 }
 
@@ -158,13 +201,48 @@ void Analysis::State::OnContext(const Event& event, const CausePointer& cause) {
     return;  // told twice
   }
   if (former != 0 && contexts_.Find(former)->destroyed == nullptr &&
-      Primaries::ChargeOf(*contexts_.Find(former), contexts_.NoteOf(former), &charge)) {
+      ChargeOf(former, &charge)) {
     ledger_.Add(charge);
   }
   contexts_.Make(event.context, event.device, event.primary, cause);
   if (former != 0) {
     settings_.Forget(former, [&](auto... where) { return IsOpen(where...); });
   }
+}
+
+// A primary context, which is known.
+bool Analysis::State::ChargeOf(ContextId context, Charge* charge) const {
+  const ContextFacts& facts = *contexts_.Find(context);
+  std::vector<Victim> others;
+  if (facts.made != nullptr) {
+    others = OthersWithContexts(*facts.made, facts.device);
+  }
+  return Primaries::ChargeOf(facts, contexts_.NoteOf(context), std::move(others), charge);
+}
+
+// In a thread of a library's own nobody called. Who minds then is who made contexts, first those of
+// the device. The program may do on its threads what it likes.
+std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int device) const {
+  std::vector<Victim> others;
+  if (cause.party() == 0 || cause.party() == parties_.OfPath(program_)) {
+    return others;
+  }
+  const auto is_known = [&](PartyId party) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const Victim& other) { return other.party == party; });
+  };
+  for (const bool is_same_device : {true, false}) {
+    contexts_.ForEachLiving([&](ContextId, const ContextFacts& facts) {
+      if (facts.made == nullptr || facts.made->party() == 0 ||
+          facts.made->party() == cause.party() || (facts.device == device) != is_same_device ||
+          !ManagesContexts(KindOf(facts.made->call)) || is_known(facts.made->party())) {
+        return;
+      }
+      others.push_back({facts.made->party(), facts.made->place(), cause.chain->size(),
+                        Minds::kIfManages, facts.made->chain});
+    });
+  }
+  return others;
 }
 
 // A party that makes it and releases it again leaves nothing behind.
@@ -176,7 +254,7 @@ void Analysis::State::EndPrimary(int device, const CausePointer& cause) {
   }
   Charge charge;
   if (facts->made != nullptr && !facts->made->Has(cause->party()) &&
-      Primaries::ChargeOf(*facts, contexts_.NoteOf(context), &charge)) {
+      ChargeOf(context, &charge)) {
     ledger_.Add(charge);
   }
   settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
@@ -190,6 +268,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
     habits_.SetManages(cause->party(), event.thread);
   }
   const bool is_known = std::exchange(thread->entered, "") == event.name;
+  const CausePointer released = std::exchange(thread->released, nullptr);
   if ((kind == CallKind::kPush || kind == CallKind::kSetCurrent) && !is_known) {
     const ContextFacts* facts = contexts_.Find(event.context);
     if (facts != nullptr && facts->destroyed != nullptr && !facts->primary) {
@@ -217,16 +296,23 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       primaries_.Retain(DeviceOf(event), event.runtime, cause);
       break;
     case CallKind::kReleasePrimary:
+      if (event.runtime != Runtime::kNone) {
+        thread->released = primaries_.HolderOf(DeviceOf(event), event.runtime, cause->party());
+      }
       if (!ended_ && primaries_.Release(DeviceOf(event), event.runtime, *cause)) {
         EndPrimary(DeviceOf(event), cause);
       }
       break;
     case CallKind::kResetPrimary:
       if (!ended_) {
-        primaries_.Reset(DeviceOf(event), *cause, put.get());
+        const CausePointer user = put != nullptr ? put : UserOf(DeviceOf(event), *cause, released);
+        primaries_.Reset(DeviceOf(event), *cause, user.get());
       }
       break;
     case CallKind::kSetSetting: {
+      if (ended_) {
+        break;
+      }
       ContextId context = event.context != 0 ? event.context : event.after;
       if (event.name.find("Primary") != std::string::npos) {
         context = contexts_.PrimaryOf(event.device);
@@ -258,6 +344,27 @@ CausePointer Analysis::State::PrimaryPutBy(int device, const Cause& cause) const
     if (put != nullptr && put->party() != 0 && put->party() != cause.party() &&
         (number != cause.thread || cause.Has(put->party()))) {
       return put;
+    }
+  }
+  return nullptr;
+}
+
+// Another party than `cause`'s that used the primary context and was not called by that: whose
+// reference the runtime has just given back, or who works there.
+CausePointer Analysis::State::UserOf(int device, const Cause& cause,
+                                     const CausePointer& released) const {
+  const auto is_others = [&](const Cause& user) {
+    return user.party() != 0 && user.party() != cause.party() && !user.Has(cause.party());
+  };
+  if (released != nullptr && is_others(*released)) {
+    return released;
+  }
+  const ContextFacts* facts = contexts_.Find(contexts_.PrimaryOf(device));
+  if (facts != nullptr) {
+    for (const auto& [party, worker] : facts->workers) {
+      if (is_others(*worker.first)) {
+        return worker.first;
+      }
     }
   }
   return nullptr;
@@ -337,14 +444,31 @@ void Analysis::State::OnDestruction(ContextId context, const CausePointer& cause
   const FindingKind kind =
       user != nullptr ? FindingKind::kDestroyedInUse : FindingKind::kDestroyedContext;
   user = user == nullptr && !is_makers && is_others(put.get()) ? put.get() : user;
-  if (party != 0 && user != nullptr) {
+  if (party != 0 && user != nullptr && !ended_) {
     Finding finding = FindingOf(kind, *cause);
     finding.before = contexts_.NoteOf(context);
     SetVictim(*user, *cause, &finding);
     Add(std::move(finding));
+  } else if (party != 0 && facts != nullptr && !ended_) {
+    AddLostWork(context, *facts, *cause);
   }
   settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
   contexts_.Destroy(context, cause);
+}
+
+// Who had called the library that made the context current did not know that it worked there.
+void Analysis::State::AddLostWork(ContextId context, const ContextFacts& facts,
+                                  const Cause& cause) {
+  for (const auto& [party, worker] : facts.workers) {
+    if (!worker.unaware || party == cause.party()) {
+      continue;
+    }
+    Finding finding = FindingOf(FindingKind::kDestroyedWork, cause);
+    finding.before = contexts_.NoteOf(context);
+    finding.victim = worker.first->place();
+    finding.victim_chain = worker.first->chain;
+    Add(std::move(finding));
+  }
 }
 
 void Analysis::State::OnLastError(CallKind kind, const Event& event, const CausePointer& cause,
@@ -391,7 +515,7 @@ std::vector<Finding> Analysis::State::Findings() const {
   settings_.AddCharges([&](auto... where) { return IsOpen(where...); }, &all);
   contexts_.ForEachLiving([&](ContextId id, const ContextFacts& facts) {
     Charge charge;
-    if (Primaries::ChargeOf(facts, contexts_.NoteOf(id), &charge)) {
+    if (facts.primary && ChargeOf(id, &charge)) {
       all.Add(charge);
     }
   });
@@ -403,7 +527,8 @@ std::vector<ContextId> Analysis::State::Stack(std::uint32_t thread) const {
   return found == threads_.end() ? std::vector<ContextId>() : found->second.model.Stack();
 }
 
-Analysis::Analysis(bool forked) : state_(std::make_unique<State>(forked)) {}
+Analysis::Analysis(bool forked, std::string program)
+    : state_(std::make_unique<State>(forked, std::move(program))) {}
 Analysis::~Analysis() = default;
 
 void Analysis::OnObject(std::uint32_t index, const Object& object) {

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "audit/event.h"
@@ -39,7 +40,8 @@ inline constexpr std::size_t kStackLimit = 4096;
 class Analysis {
  public:
   // `forked`: the process is a copy of one that used CUDA, and has not called exec.
-  explicit Analysis(bool forked = false);
+  // `program`: path of its executable, as its object has it; empty: not known.
+  explicit Analysis(bool forked = false, std::string program = "");
   ~Analysis();
   Analysis(const Analysis&) = delete;
   Analysis& operator=(const Analysis&) = delete;

@@ -76,6 +76,24 @@ constexpr std::string_view kQueries[] = {
     "cudaCtxResetPersistingL2Cache",
 };
 
+struct Work {
+  std::string_view start;  // without "cu" or "cuda"
+  WorkKind kind;
+};
+
+constexpr Work kWork[] = {
+    {"Malloc", WorkKind::kMakes},           {"MemAlloc", WorkKind::kMakes},
+    {"MemHostAlloc", WorkKind::kMakes},     {"HostAlloc", WorkKind::kMakes},
+    {"StreamCreate", WorkKind::kMakes},     {"EventCreate", WorkKind::kMakes},
+    {"ModuleLoad", WorkKind::kMakes},       {"LibraryLoad", WorkKind::kMakes},
+    {"ArrayCreate", WorkKind::kMakes},      {"GraphInstantiate", WorkKind::kMakes},
+    {"MemPoolCreate", WorkKind::kMakes},    {"Free", WorkKind::kFrees},
+    {"MemFree", WorkKind::kFrees},          {"StreamDestroy", WorkKind::kFrees},
+    {"EventDestroy", WorkKind::kFrees},     {"ModuleUnload", WorkKind::kFrees},
+    {"LibraryUnload", WorkKind::kFrees},    {"ArrayDestroy", WorkKind::kFrees},
+    {"GraphExecDestroy", WorkKind::kFrees}, {"MemPoolDestroy", WorkKind::kFrees},
+};
+
 }  // namespace
 
 CallKind KindOf(std::string_view call) {
@@ -119,6 +137,19 @@ bool IsQuery(std::string_view call) {
     }
   }
   return false;
+}
+
+WorkKind WorkOf(std::string_view call) {
+  if (!StartsWith(call, "cu")) {
+    return WorkKind::kOther;
+  }
+  call.remove_prefix(StartsWith(call, "cuda") ? 4 : 2);
+  for (const Work& work : kWork) {
+    if (StartsWith(call, work.start)) {
+      return work.kind;
+    }
+  }
+  return WorkKind::kOther;
 }
 
 std::string_view SettingOf(std::string_view call) {

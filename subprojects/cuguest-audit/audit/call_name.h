@@ -40,6 +40,9 @@ bool IsOfRuntime(std::string_view call);
 bool ManagesContexts(CallKind kind);
 // Whether a caller need not expect that it creates a primary context: it asks, chooses or frees.
 bool IsQuery(std::string_view call);
+// What work leaves in a context: memory, streams, events, modules; and what takes that away.
+enum class WorkKind : std::uint8_t { kOther, kMakes, kFrees };
+WorkKind WorkOf(std::string_view call);
 // Settings of a context that the driver and the runtime have different calls for: "Limit", "Flags",
 // "CacheConfig", "SharedMemConfig". "" for other calls.
 std::string_view SettingOf(std::string_view call);

@@ -78,7 +78,7 @@ enum class RecordKind : std::uint8_t {
   kContinuation,  // of the record before
   kEvent,         // EventRecord
   kChain,         // ChainRecord, then its FrameRecords
-  kObject,        // TextRecord: the path; then, after a zero, the build id in hexadecimal
+  kObject,        // TextRecord: the path; then, after zeros, the build id in hexadecimal and the soname
   kName,          // TextRecord: the name of a call
   kSource,        // TextRecord: the name of the source that gives this process's events
   kNote,  // TextRecord: a source that could not be had, what a source cannot see: for people

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -226,9 +227,14 @@ class ChannelReader::Channel {
     if (kind == RecordKind::kNote) process_->notes.push_back(text);
     if (kind == RecordKind::kName) Put(&names_, record.number, text);
     if (kind == RecordKind::kObject) {
-      const std::size_t zero = std::min(text.find('\0'), text.size());
-      const std::string build_id = zero < text.size() ? text.substr(zero + 1) : "";
-      Put(&process_->objects, record.number, Object{text.substr(0, zero), build_id});
+      std::string_view rest = text;
+      Object object;
+      for (std::string* part : {&object.path, &object.build_id, &object.soname}) {
+        const std::size_t zero = std::min(rest.find('\0'), rest.size());
+        *part = rest.substr(0, zero);
+        rest.remove_prefix(std::min(zero + 1, rest.size()));
+      }
+      Put(&process_->objects, record.number, std::move(object));
     }
     return true;
   }

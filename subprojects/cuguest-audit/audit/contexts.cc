@@ -53,6 +53,20 @@ void Contexts::SetUsed(ContextId id) {
   }
 }
 
+void Contexts::AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware) {
+  const auto found = facts_.find(id);
+  if (found != facts_.end() && found->second.workers.size() < kWorkerLimit) {
+    found->second.workers.emplace(work->party(), Worker{work, unaware});
+  }
+}
+
+void Contexts::RemoveWorker(ContextId id, PartyId party) {
+  const auto found = facts_.find(id);
+  if (found != facts_.end()) {
+    found->second.workers.erase(party);
+  }
+}
+
 void Contexts::Destroy(ContextId id, std::shared_ptr<const Cause> destroyed) {
   ContextFacts& facts = facts_[id];
   if (facts.destroyed != nullptr) {

@@ -18,6 +18,15 @@
 
 namespace cuguest::audit {
 
+// A party's work in a context.
+struct Worker {
+  std::shared_ptr<const Cause> first;  // call that made something there
+  bool unaware = false;  // the context was current because a library that it had called left it so
+};
+
+// Parties whose work in one context is remembered.
+inline constexpr std::size_t kWorkerLimit = 16;
+
 struct ContextFacts {
   int device = -1;
   bool primary = false;
@@ -25,6 +34,7 @@ struct ContextFacts {
   bool after_others = false;               // when it was made there were some, all on other devices
   std::shared_ptr<const Cause> made;       // null: before the first event
   std::shared_ptr<const Cause> destroyed;  // null: it is there
+  std::map<PartyId, Worker> workers;       // that have freed nothing there
 };
 
 // Destroyed contexts that are remembered.
@@ -41,6 +51,9 @@ class Contexts {
   // A primary replaces the one that its device had, which counts as destroyed by the same call.
   ContextFacts* Make(ContextId id, int device, bool primary, std::shared_ptr<const Cause> made);
   void SetUsed(ContextId id);
+  void AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware);
+  // It frees what it made.
+  void RemoveWorker(ContextId id, PartyId party);
   void Destroy(ContextId id, std::shared_ptr<const Cause> destroyed);
 
   template <typename Visit>

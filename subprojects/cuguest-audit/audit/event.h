@@ -28,6 +28,7 @@ struct Object {
   std::string path;
   std::string build_id;   // in hexadecimal; empty if it has none
   std::string file = {};  // that has its code, where `path` is no file
+  std::string soname = {};  // empty: it has none, or that is not known
 };
 
 // One frame of a thread's native stack.

@@ -27,6 +27,7 @@ constexpr KindRow kKinds[] = {
     {FindingKind::kOverReleasedPrimary, "released a primary context too often",
      "over-released-primary"},
     {FindingKind::kDestroyedContext, "destroyed a context of another's", "destroyed-context"},
+    {FindingKind::kDestroyedWork, "destroyed another's work with a context", "destroyed-work"},
     {FindingKind::kDestroyedInUse, "destroyed a context on another thread's stack",
      "destroyed-in-use"},
     {FindingKind::kUsedDestroyedContext, "used a destroyed context", "used-destroyed-context"},

@@ -28,6 +28,7 @@ enum class FindingKind : std::uint8_t {
   kResetPrimary,          // while the victim holds it
   kOverReleasedPrimary,   // a reference of the victim's was released
   kDestroyedContext,      // one that the victim counts on
+  kDestroyedWork,         // of the victim's, with the culprit's context
   kDestroyedInUse,        // one that is on the stack of a thread of the victim's
   kUsedDestroyedContext,  // a destroyed context's handle was pushed or made current
   kChangedSetting,        // a flag, limit or configuration of a context of the victim's
@@ -36,7 +37,7 @@ enum class FindingKind : std::uint8_t {
   kForkedChild,           // a call in a process forked after CUDA's start
   kAfterShutdown,         // a call after the driver was shut down
 };
-inline constexpr std::size_t kFindingKinds = 17;
+inline constexpr std::size_t kFindingKinds = 18;
 
 // For people: "leaked push".
 const char* Name(FindingKind kind);

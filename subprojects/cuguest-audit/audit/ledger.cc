@@ -34,6 +34,9 @@ std::optional<Finding> Decide(const Charge& charge, const Habits& habits) {
     if (habits.IsVictim(victim, finding.thread)) {
       finding.victim = victim.place;
       finding.victim_frame = victim.frame;
+      if (victim.chain != nullptr) {
+        finding.victim_chain = victim.chain;
+      }
       return finding;
     }
   }

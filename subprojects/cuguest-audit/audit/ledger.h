@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -32,8 +33,9 @@ enum class Minds : std::uint8_t {
 struct Victim {
   PartyId party = 0;
   Place place;
-  std::size_t frame = 0;  // in the chain of the finding
+  std::size_t frame = 0;  // in the chain of the finding; its size: it was not among the callers
   Minds minds = Minds::kAlways;
+  std::shared_ptr<const Chain> chain = nullptr;  // of the call that made it one; null: it called
 };
 
 // A finding, and who may be its victim: the first one that minds.

@@ -118,7 +118,8 @@ void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
 
 void LogWriter::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
   Switch(process);
-  *out_ += "object " + std::to_string(index) + " " + WordOf(object.build_id) + " " +
+  *out_ += "object " + std::to_string(index) + " " + WordOf(object.build_id) +
+           (object.soname.empty() ? "" : ":" + WordOf(object.soname)) + " " +
            Escaped(object.path) + "\n";
 }
 
@@ -257,9 +258,11 @@ std::string LogReader::State::OnObject(std::string_view line, EventSink* sink) {
   std::uint32_t index = 0;
   const bool has_index = Parse(Take(&line, ' '), &index) && index != 0;
   Object object;
-  object.build_id = Take(&line, ' ');
+  std::string_view word = Take(&line, ' ');
+  object.build_id = Take(&word, ':');
+  object.soname = word;
   if (!has_index || object.build_id.empty() || !Unescape(line, &object.path)) {
-    return "not an object: NUMBER BUILD_ID PATH";
+    return "not an object: NUMBER BUILD_ID[:SONAME] PATH";
   }
   if (object.build_id == "-") {
     object.build_id.clear();

@@ -6,7 +6,7 @@
 //     process 1 4711 4700 - 81264003712 /usr/bin/python3
 //     source cupti
 //     object 1 - /usr/bin/python3
-//     object 2 8f3a... /usr/lib/libmine.so
+//     object 2 8f3a...:libmine.so.1 /usr/lib/libmine.so.1.4
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
 //     end

@@ -2,15 +2,17 @@
 
 #include "audit/party.h"
 
-#include <cctype>
+#include <algorithm>
 #include <initializer_list>
+
+#include "audit/system_object.h"
 
 namespace cuguest::audit {
 namespace {
 
-bool StartsWithOne(std::string_view text, std::initializer_list<std::string_view> starts) {
-  for (const std::string_view start : starts) {
-    if (text.substr(0, start.size()) == start) {
+bool IsInFolder(std::string_view path, std::initializer_list<std::string_view> folders) {
+  for (const std::string_view folder : folders) {
+    if (path.substr(0, folder.size()) == folder) {
       return true;
     }
   }
@@ -36,36 +38,30 @@ std::string_view InPackages(std::string_view path) {
   return "";
 }
 
-bool PassesCallsOn(std::string_view file) {
-  return StartsWithOne(
-      file,
-      {"libc.so",    "libc-2.",     "ld-linux",   "ld-musl",     "libpthread",     "libdl.so",
-       "libdl-2.",   "librt.so",    "librt-2.",   "libm.so",     "linux-vdso",     "[vdso]",
-       "libstdc++",  "libc++",      "libgcc_s",   "libunwind",   "libffi",         "libcuguest.so",
-       "libgomp",    "libomp",      "libiomp5",   "_ctypes.",    "_cffi_backend.", "libasan.so",
-       "libtsan.so", "libubsan.so", "liblsan.so", "libclang_rt."});
+// "jax_cuda13_plugin", "jax_cuda12_pjrt".
+bool IsJaxPlugin(std::string_view package) {
+  constexpr std::string_view kStart = "jax_cuda";
+  if (package.substr(0, kStart.size()) != kStart) {
+    return false;
+  }
+  package.remove_prefix(kStart.size());
+  package.remove_prefix(std::min(package.find_first_not_of("0123456789"), package.size()));
+  return package == "_plugin" || package == "_pjrt";
 }
 
-bool IsInterpreter(std::string_view file) {
-  for (const std::string_view start : {"python", "libpython"}) {
-    if (file.substr(0, start.size()) == start &&
-        (file.size() == start.size() ||
-         std::isdigit(static_cast<unsigned char>(file[start.size()])) != 0)) {
-      return true;
-    }
-  }
-  return false;
+bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), text) != names.end();
 }
 
 std::string PackageParty(std::string_view path) {
-  if (StartsWithOne(path, {"cuda/", "cupy_backends/cuda/api/"})) {
+  if (IsInFolder(path, {"cuda/", "cupy_backends/cuda/api/"})) {
     return "";
   }
   const std::string_view package = TakeFolder(&path);
-  if (StartsWithOne(package, {"cupy"})) {
+  if (IsOneOf(package, {"cupy", "cupyx", "cupy_backends"})) {
     return "cupy";
   }
-  if (StartsWithOne(package, {"jax"})) {
+  if (IsOneOf(package, {"jax", "jaxlib", "jaxlib.libs", "jax_plugins"}) || IsJaxPlugin(package)) {
     return "jax";
   }
   std::string party(package);
@@ -77,12 +73,12 @@ std::string PackageParty(std::string_view path) {
 
 }  // namespace
 
-std::string PartyName(std::string_view path) {
-  const std::string_view file = path.substr(path.rfind('/') + 1);  // all of it if there is none
-  if (PassesCallsOn(file)) {
+std::string PartyName(std::string_view path, std::string_view soname) {
+  const SystemRole role = RoleOf(soname, path);
+  if (role == SystemRole::kPassesOn) {
     return "";
   }
-  if (IsInterpreter(file)) {
+  if (role == SystemRole::kInterpreter) {
     return "python";
   }
   // A package's libraries may be beside it, in NAME.libs.
@@ -98,7 +94,7 @@ std::string PartyName(std::string_view path) {
   return std::string(path);
 }
 
-Parties::Parties() : objects_(1), parties_(1) {}
+Parties::Parties() : objects_(1), parties_(1), canonical_(1) {}
 
 void Parties::AddObject(std::uint32_t index, const Object& object) {
   // Numbers are given one after the other; one far beyond them is an error of the writer.
@@ -108,11 +104,29 @@ void Parties::AddObject(std::uint32_t index, const Object& object) {
   if (index >= objects_.size()) {
     objects_.resize(index + 1);
     parties_.resize(index + 1);
+    for (std::size_t i = canonical_.size(); i <= index; ++i) {
+      canonical_.push_back(static_cast<std::uint32_t>(i));
+    }
   }
   objects_[index] = object;
-  const std::string name = PartyName(object.path);
+  // Code that has its file elsewhere is told apart from that file's.
+  const std::string name_of_code =
+      object.build_id.empty() ? object.path : object.path.substr(object.path.rfind('/') + 1);
+  const auto code = std::make_tuple(object.build_id, name_of_code, object.file);
+  canonical_[index] = code_.emplace(code, index).first->second;
+  const std::string name = PartyName(object.path, object.soname);
   parties_[index] =
       name.empty() ? 0 : ids_.emplace(name, static_cast<PartyId>(ids_.size() + 1)).first->second;
+}
+
+std::uint32_t Parties::Canonical(std::uint32_t object) const {
+  return object < canonical_.size() ? canonical_[object] : object;
+}
+
+PartyId Parties::OfPath(std::string_view path) const {
+  const std::string name = PartyName(path);
+  const auto found = ids_.find(name);
+  return name.empty() || found == ids_.end() ? 0 : found->second;
 }
 
 PartyId Parties::Of(std::uint32_t object) const {

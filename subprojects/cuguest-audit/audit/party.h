@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "audit/event.h"
@@ -23,7 +24,8 @@ namespace cuguest::audit {
 // - An interpreter and its library are "python".
 // - What only passes calls on is none, and "" here: the C and C++ libraries, OpenMP, ctypes and
 //   cffi, the packages that wrap CUDA for Python, and cuguest, whose guards act for their caller.
-std::string PartyName(std::string_view path);
+//   These are recognised by their sonames (audit/system_object.h).
+std::string PartyName(std::string_view path, std::string_view soname = "");
 
 using PartyId = std::uint32_t;  // 0: none; a frame is then of the party that called it
 
@@ -33,12 +35,20 @@ class Parties {
 
   void AddObject(std::uint32_t index, const Object& object);
   [[nodiscard]] PartyId Of(std::uint32_t object) const;
+  // The first object with the same code: of the same build id and file name, whatever the folder,
+  // or of the same path where it has no build id. A library that is unloaded and loaded again is
+  // one, wherever it is.
+  [[nodiscard]] std::uint32_t Canonical(std::uint32_t object) const;
+  // 0: no object has that path.
+  [[nodiscard]] PartyId OfPath(std::string_view path) const;
   [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
 
  private:
   std::vector<Object> objects_;
   std::vector<PartyId> parties_;  // of the objects
+  std::vector<std::uint32_t> canonical_;  // of the objects
   std::map<std::string, PartyId> ids_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> code_;  // by what identifies it
 };
 
 }  // namespace cuguest::audit

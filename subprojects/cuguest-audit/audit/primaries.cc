@@ -67,7 +67,18 @@ void Primaries::Add(FindingKind kind, int device, const Cause& cause, const Caus
   ledger_->Add({std::move(finding), {}});
 }
 
-bool Primaries::ChargeOf(const ContextFacts& facts, ContextNote note, Charge* charge) {
+std::shared_ptr<const Cause> Primaries::HolderOf(int device, Runtime runtime,
+                                                 PartyId party) const {
+  const auto holders = holders_.find(device);
+  if (holders == holders_.end()) {
+    return nullptr;
+  }
+  const auto held = holders->second.find(runtime == Runtime::kShared ? kRuntime : party);
+  return held == holders->second.end() ? nullptr : held->second.last;
+}
+
+bool Primaries::ChargeOf(const ContextFacts& facts, ContextNote note, std::vector<Victim> others,
+                         Charge* charge) {
   if (!facts.primary || facts.made == nullptr || facts.made->party() == 0) {
     return false;
   }
@@ -83,6 +94,9 @@ bool Primaries::ChargeOf(const ContextFacts& facts, ContextNote note, Charge* ch
         charge->victims.push_back(
             {caller->party, cause.PlaceOf(caller->frame), caller->frame, Minds::kIfManages});
       }
+    }
+    if (charge->victims.empty()) {
+      charge->victims = std::move(others);
     }
     if (charge->victims.empty()) {
       return false;

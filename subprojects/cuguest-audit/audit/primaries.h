@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "audit/cause.h"
 #include "audit/contexts.h"
@@ -32,7 +33,12 @@ class Primaries {
   void Reset(int device, const Cause& cause, const Cause* on_stack);
 
   // The primary context that was made, or null: is it to be charged, and to whom?
-  static bool ChargeOf(const ContextFacts& facts, ContextNote note, Charge* charge);
+  // `others`: who may mind if nobody of another party called.
+  static bool ChargeOf(const ContextFacts& facts, ContextNote note, std::vector<Victim> others,
+                       Charge* charge);
+  // Who retained it last, through that runtime or by a call of the party's own; null: no one.
+  [[nodiscard]] std::shared_ptr<const Cause> HolderOf(int device, Runtime runtime,
+                                                      PartyId party) const;
 
  private:
   struct Held {

@@ -30,21 +30,61 @@ void ThreadModel::Arrive(ContextId before, const Cause& cause) {
     activation_ = 0;
     return;
   }
-  Strand* strand = StrandOf(*cause.chain);
+  Strand* const above = StrandAbove(*cause.chain);
+  Strand* strand = above != nullptr ? above : StrandOf(*cause.chain);
+  strand->last_seen = ++events_;
+  strand->innermost = cause.chain->front().address;
   std::vector<Activation>& open = strand->activations;
+  // Those that a chain which ends early may not show.
+  std::size_t hidden = 0;
+  while (above != nullptr && hidden < open.size() &&
+         open[hidden].address > cause.chain->back().address) {
+    ++hidden;
+  }
   std::size_t same = 0;
-  while (same < open.size() && same < cause.callers.size() &&
-         open[same].party == cause.callers[same].party &&
-         open[same].address == cause.callers[same].address) {
+  while (hidden + same < open.size() && same < cause.callers.size() &&
+         open[hidden + same].party == cause.callers[same].party &&
+         open[hidden + same].address == cause.callers[same].address) {
     ++same;
   }
-  while (open.size() > same) {
+  while (open.size() > hidden + same) {
     CloseInnermost(strand);
   }
   for (std::size_t i = same; i < cause.callers.size(); ++i) {
     open.push_back({cause.callers[i].party, cause.callers[i].address, ++activations_, depth()});
   }
   activation_ = open.back().number;
+  // Not the beginning of the program, from which exit() calls what is to run then.
+  if (cause.at_end && !cause.call.empty() && cause.frame() == 0) {
+    Awake(cause.party());
+  }
+}
+
+void ThreadModel::Awake(PartyId victim) {
+  const auto awake = [&](std::vector<Pending>* all) {
+    for (Pending& pending : *all) {
+      pending.at_end = pending.at_end && pending.charge.victims.front().party != victim;
+    }
+  };
+  awake(&missing_);
+  for (Entry& entry : stack_) {
+    awake(&entry.pending);
+  }
+}
+
+ThreadModel::Strand* ThreadModel::StrandAbove(const Chain& chain) {
+  const std::uint64_t end = chain.back().address;
+  Strand* found = nullptr;
+  for (Strand& strand : strands_) {
+    if (strand.object == chain.back().object && strand.address == end) {
+      return nullptr;  // it is that one
+    }
+    if (end < strand.address && strand.innermost < end + kStrandGap &&
+        end < strand.innermost + kStrandGap && !strand.activations.empty()) {
+      found = &strand;
+    }
+  }
+  return found;
 }
 
 ThreadModel::Strand* ThreadModel::StrandOf(const Chain& chain) {
@@ -60,7 +100,6 @@ ThreadModel::Strand* ThreadModel::StrandOf(const Chain& chain) {
     }
     found = strands_.insert(strands_.end(), {outermost.object, outermost.address, 0});
   }
-  found->last_seen = ++events_;
   return &*found;
 }
 
@@ -115,7 +154,7 @@ void ThreadModel::Pop(const CausePointer& cause) {
   Entry entry = TakeTop(cause, is_taken_back);
   for (Pending& pending : entry.pending) {
     if (!IsOwn(pending, *cause)) {
-      ledger_->Add(pending.charge);
+      Settle(&pending);
     } else if (pending.charge.finding.kind == FindingKind::kReplacedContext) {
       missing_.push_back(std::move(pending));  // it is not back yet
     }
@@ -253,32 +292,41 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
       std::find_if(cause->callers.begin(), cause->callers.end(), [&](const Caller& candidate) {
         return candidate.party == outer->party && candidate.address == outer->address;
       });
-  if (caller == cause->callers.end()) {
+  const bool is_victims = owner != 0 && owner == outer->party;
+  Victim victim{outer->party, {}, cause->chain->size(), Minds::kIfManagesOnThread};
+  if (caller != cause->callers.end()) {
+    victim.place = cause->PlaceOf(caller->frame);
+    victim.frame = caller->frame;
+  } else if (is_victims && cause->chain->back().address < strand->address) {
+    victim.place = expected.put->place();  // the chain ended early
+  } else {
     return false;  // of another strand: who called whom is not known
   }
-
-  Victim victim{outer->party, cause->PlaceOf(caller->frame), caller->frame,
-                Minds::kIfManagesOnThread};
   const ContextFacts* facts = contexts_->Find(expected.context);
   // A context that is somebody's own, whom none of the callers is: the outermost one's.
   const bool is_users = strand->activations.size() == 1 && facts != nullptr && !facts->primary &&
                         facts->made != nullptr && facts->made->party() != culprit &&
                         owner != culprit;
-  const bool is_victims = owner != 0 && owner == outer->party;
   if (is_users || is_victims) {
     victim.minds = Minds::kAlways;
   }
   Finding finding = FindingOf(kind, *cause);
   finding.before = contexts_->NoteOf(expected.context);
   finding.after = contexts_->NoteOf(current());
-  finding.depth = static_cast<std::int64_t>(depth()) - static_cast<std::int64_t>(returned.depth);
+  // Of the call itself, not of all that was left since.
+  const auto place = static_cast<std::int64_t>(position);
+  const auto found = static_cast<std::int64_t>(returned.depth);
+  finding.depth = kind == FindingKind::kReplacedContext ? 0
+                  : place < found                      ? place - found
+                                                       : place - found + 1;
   if (is_victims) finding.victim_chain = expected.put->chain;
   if (pending->size() >= kStackLimit) {
     Settle(pending);
   }
   const bool is_victim = habits_->IsVictim(victim, cause->thread);
   pending->push_back(
-      {{std::move(finding), {victim}}, culprit, returned.party, outer->number, expected, position});
+      {{std::move(finding), {victim}}, culprit, returned.party, outer->number, expected, position,
+       /*stands=*/false, cause->at_end});
   outer->has_pending = true;
   return is_victim;
 }
@@ -325,7 +373,7 @@ void ThreadModel::PassOn(const Activation& victim, std::vector<Pending> missing,
 }
 
 void ThreadModel::Settle(Pending* pending) const {
-  if (!pending->stands) {
+  if (!pending->stands && !pending->at_end) {
     ledger_->Add(pending->charge);
   }
   pending->stands = true;
@@ -383,11 +431,13 @@ bool ThreadModel::IsOpen(std::uint64_t activation) const {
 void ThreadModel::AddOpenCharges(Ledger* ledger) const {
   for (const Entry& entry : stack_) {
     for (const Pending& pending : entry.pending) {
-      ledger->Add(pending.charge);
+      if (!pending.at_end) {
+        ledger->Add(pending.charge);
+      }
     }
   }
   for (const Pending& pending : missing_) {
-    if (!pending.stands) {
+    if (!pending.stands && !pending.at_end) {
       ledger->Add(pending.charge);
     }
   }

@@ -23,6 +23,13 @@
 // who repairs it, makes it stand. It also stands when the victim returns, or the thread ends. What
 // is missing then is missing for the victim's callers, too: who pushes it again leaks nothing.
 //
+// Note [Chains that end early]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A chain ends at code without unwind tables, such as what calls the static destructors of a library
+// in dlclose(). Where its outermost frame is closely below the frames of a strand, on the same
+// memory, it continues those: who is above it may not have returned, and the thread's outermost
+// party, if it put there what the culprit took, is the victim.
+//
 // Thread-safe: no.
 
 #ifndef CUGUEST_AUDIT_THREAD_MODEL_H_
@@ -43,6 +50,8 @@ namespace cuguest::audit {
 
 // Strands of a thread that are known; the one last seen longest ago is forgotten.
 inline constexpr std::size_t kStrandLimit = 8;
+// How far below a strand's innermost frame a chain may end that continues it.
+inline constexpr std::uint64_t kStrandGap = 64 * 1024;
 
 class ThreadModel {
  public:
@@ -93,6 +102,7 @@ class ThreadModel {
     Content expected;      // by the victim, at that position
     std::size_t position;  // of the stack
     bool stands = false;
+    bool at_end = false;  // exit() has been called, and the victim not seen since
   };
   struct Entry : Content {
     std::vector<Pending> pending = {};
@@ -117,13 +127,18 @@ class ThreadModel {
     std::uint32_t object;   // of the outermost frame
     std::uint64_t address;  // likewise
     std::uint64_t last_seen;
+    std::uint64_t innermost = 0;  // frame of the last chain
     std::vector<Activation> activations = {};  // outermost first
   };
 
+  // The victim makes a call after all.
+  void Awake(PartyId victim);
   // Whether `cause` takes it back, not repairs it.
   static bool IsOwn(const Pending& pending, const Cause& cause);
 
   Strand* StrandOf(const Chain& chain);
+  // The strand whose innermost frames end just above the chain: see Note [Chains that end early].
+  Strand* StrandAbove(const Chain& chain);
   [[nodiscard]] std::size_t depth() const { return base_ + stack_.size(); }
   Entry* At(std::size_t position);
   // `charged`: nobody is to be charged with that.

@@ -35,6 +35,78 @@ context cuDevicePrimaryCtxRetain context=5 device=0 primary=1 | host
 )") == "");
 }
 
+BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
+  const std::string made = "context cudaMalloc context=5 device=0 primary=1 | third libc\n";
+  // Nobody called: the victim is who has a context of its own there.
+  BOOST_TEST(FindingsIn(kHost + "t2 " + made) == "created-primary cudaMalloc third>host");
+  BOOST_TEST(FindingsIn(kHost + "t2 context cudaSetDevice context=5 device=0 primary=1 | third\n") ==
+             "query-created-primary cudaSetDevice third>host");
+  BOOST_TEST(FindingsIn("t2 " + made + kHost) == "created-primary cudaMalloc third>host");
+  BOOST_TEST(FindingsIn("context cuCtxCreate context=1 device=0 | guest host\n"
+                        "cuCtxCreate 0>1 context=1 | guest host\nt2 " +
+                        made) == "created-primary cudaMalloc third>guest");
+  // The host on a thread of its own, and a process without other contexts.
+  BOOST_TEST(FindingsIn(kHost + "t2 context cudaMalloc context=5 device=0 primary=1 | host\n") ==
+             "");
+  BOOST_TEST(FindingsIn("check 0>0 | host\nt2 " + made) == "");
+}
+
+BOOST_AUTO_TEST_CASE(work_lost_with_a_context) {
+  const std::string create = R"(
+context cuCtxCreate context=1 device=0 | third host
+cuCtxCreate 0>1 context=1 | third host
+)";
+  const std::string destroy = "cuCtxDestroy 1>0 context=1 | third host\ncheck 0>0 | host\n";
+  const std::string work = "used cudaMalloc 1>1 context=1 | host:7 third host\n";
+  BOOST_TEST(FindingsIn(create + work + destroy) == "destroyed-work cuCtxDestroy third>host:7");
+  // By an enter and a leave function, and by a library that the host called.
+  BOOST_TEST(FindingsIn(create + "used cuStreamCreate 1>1 context=1 | host\n" + destroy) ==
+             "destroyed-work cuCtxDestroy third>host");
+  BOOST_TEST(FindingsIn(create + "used cuModuleLoad 1>1 context=1 | guest host\n" + destroy) ==
+             "");
+  // Its own work; and what the host freed again.
+  BOOST_TEST(FindingsIn(create + "used cudaMalloc 1>1 context=1 | third host\n" + destroy) == "");
+  BOOST_TEST(FindingsIn(create + work + "used cudaFree 1>1 context=1 | host:8 third host\n" +
+                        destroy) == "");
+  // The host gave it: a library that works in its caller's context knows whose it is.
+  BOOST_TEST(FindingsIn(kHost + "used cudaMalloc 1>1 context=1 | third host\n" +
+                        "cuCtxDestroy 1>0 context=1 | host\n") == "");
+  // The host put it there itself.
+  BOOST_TEST(FindingsIn(create + "cuCtxPopCurrent 1>0 | third host\n" +
+                        "cuCtxPushCurrent 0>1 context=1 | host\n" +
+                        "used cudaMalloc 1>1 context=1 | host\ncuCtxPopCurrent 1>0 | host\n" +
+                        "cuCtxDestroy 0>0 context=1 | third host\n") == "");
+  // Work that leaves nothing.
+  BOOST_TEST(FindingsIn(create + "used cuLaunchKernel 1>1 context=1 | host:7 third host\n" +
+                        destroy) == "");
+}
+
+BOOST_AUTO_TEST_CASE(reset_in_which_the_runtime_releases) {
+  const std::string sibling = R"(
+context cudaMalloc context=5 device=0 primary=1 | guest host
+cuDevicePrimaryCtxRetain 0>0 context=5 device=0 primary=1 runtime=1 | guest host
+used cudaMalloc 0>5 context=5 | guest host
+cudaMalloc 0>5 | guest host
+cuDevicePrimaryCtxRelease 5>5 device=0 primary=1 runtime=1 | third host
+)";
+  BOOST_TEST(FindingsIn(sibling + "cudaDeviceReset 5>5 context=5 | third host") ==
+             "reset-primary cudaDeviceReset third>guest");
+  // The host's own, and that of the runtime when it is unloaded.
+  BOOST_TEST(FindingsIn(sibling + "check 5>5 | third host") == "");
+  std::string by_host = sibling;
+  by_host.replace(by_host.rfind("third host"), 10, "host");
+  BOOST_TEST(FindingsIn(by_host + "cudaDeviceReset 5>5 context=5 | host") == "");
+  // The one who made it and another one who works there.
+  BOOST_TEST(FindingsIn(R"(
+context cudaMalloc context=5 device=0 primary=1 | third host
+cuDevicePrimaryCtxRetain 0>0 context=5 device=0 primary=1 runtime=1 | third host
+cudaMalloc 0>5 | third host
+used cudaMalloc 5>5 context=5 | guest host
+cuDevicePrimaryCtxRelease 5>5 device=0 primary=1 runtime=1 | third host
+cudaDeviceReset 5>5 context=5 | third host
+)") == "reset-primary cudaDeviceReset third>guest");
+}
+
 BOOST_AUTO_TEST_CASE(device_zero_touched) {
   const std::string on_one = R"(
 context cudaSetDevice context=5 device=1 primary=1 | host

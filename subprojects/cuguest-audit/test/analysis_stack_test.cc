@@ -384,6 +384,79 @@ check 2>2 | host
 )") == "leaked-push cuCtxPushCurrent third>host");
 }
 
+BOOST_AUTO_TEST_CASE(library_loaded_again_is_the_same) {
+  const auto leak = [](const std::string& library) {
+    return "cuCtxPushCurrent 1>2 context=2 | " + library + " host\ncuCtxPopCurrent 2>1 | host\n";
+  };
+  BOOST_TEST(FindingsIn(kHost + leak("third") + leak("third_again") + leak("third")) ==
+             "leaked-push cuCtxPushCurrent third>host x3");
+  BOOST_TEST(FindingsIn(kHost + leak("fourth") + leak("fourth_again") + leak("fourth_copy")) ==
+             "leaked-push cuCtxPushCurrent fourth>host x3");
+  // A copy with a name of its own is a library of its own.
+  BOOST_TEST(FindingsIn(kHost + leak("fourth") + leak("fourth_twin")) ==
+             "leaked-push cuCtxPushCurrent fourth>host; "
+             "leaked-push cuCtxPushCurrent fourth_twin>host");
+  // Code of another build.
+  BOOST_TEST(FindingsIn(kHost + leak("fourth") + leak("fourth_rebuilt")) ==
+             "leaked-push cuCtxPushCurrent fourth>host; "
+             "leaked-push cuCtxPushCurrent fourth_rebuilt>host");
+}
+
+BOOST_AUTO_TEST_CASE(depth_is_that_of_the_first_time) {
+  struct Row {
+    std::string events;
+    const char* depth;
+  };
+  for (const Row& row : {
+           Row{"20* cuCtxPushCurrent 1>1 context=1 | third host\ncheck 1>1 | host\n", "depth 1\n"},
+           Row{"cuCtxPushCurrent 1>2 context=2 | third host\n"
+               "cuCtxPushCurrent 2>2 context=2 | third host\ncheck 2>2 | host\n",
+               "depth 1\n"},
+           Row{"cuCtxPushCurrent 1>2 context=2 | host\ncuCtxPushCurrent 2>3 context=3 | host\n"
+               "cuCtxPopCurrent 3>2 | third host\ncuCtxPopCurrent 2>1 | third host\ncheck 1>1 | host\n",
+               "depth -1\n"},
+           // By another place, after the first one.
+           Row{"cuCtxPushCurrent 1>2 context=2 | third host\n"
+               "cuCtxPushCurrent 2>3 context=3 | third:2 host\ncheck 3>3 | host\n",
+               "depth 2\n"},
+       }) {
+    const std::string text = Replayed(LogOf(kHost + row.events)).Text();
+    BOOST_TEST(text.find(row.depth) != std::string::npos, row.events << text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_harmed_at_exit) {
+  const std::string pop = kHost + "process_end\ncuCtxPopCurrent 1>0 | third libc host:9\n";
+  const std::string set = kHost + "process_end\ncuCtxSetCurrent 1>0 | third libc host:9\n";
+  const std::string push =
+      kHost + "process_end\ncuCtxPushCurrent 1>2 context=2 | third libc host:9\n";
+  for (const std::string& at_exit : {pop, set, push}) {
+    for (const char* then : {"", "thread_end\n", "check 0>0 | libc host:9\n",
+                             "check cuMemFree 0>0 | fourth libc host:9\n"}) {
+      BOOST_TEST(FindingsIn(at_exit + then) == "", then);
+    }
+  }
+  // A destructor of the host's runs after it.
+  BOOST_TEST(FindingsIn(pop + "check cuMemFree 0>0 | host:5 libc host:9\n") ==
+             "extra-pop cuCtxPopCurrent third>host:9");
+}
+
+BOOST_AUTO_TEST_CASE(chain_that_ends_early) {
+  // A destructor in dlclose() was called by code without unwind tables. The frame is below the
+  // host's.
+  const std::string pop = "cuCtxPopCurrent 1>0 | third@-4096\n";
+  BOOST_TEST(FindingsIn(kHost + pop + "check 0>0 | host\n") ==
+             "extra-pop cuCtxPopCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + "cuCtxSetCurrent 1>2 context=2 | third@-4096\ncheck 2>2 | host\n") ==
+             "replaced-context cuCtxSetCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + pop + "cuCtxPushCurrent 0>1 context=1 | third@-4096\n" +
+                        "check 1>1 | host\n") == "");
+  // Those above it may not have returned.
+  BOOST_TEST(FindingsIn(kHost + "cuCtxPushCurrent 1>2 context=2 | guest host\n" +
+                        "check 2>2 | third@-4096\ncuCtxPopCurrent 2>1 | guest host\n" +
+                        "check 1>1 | host\n") == "");
+}
+
 BOOST_AUTO_TEST_CASE(the_text_of_a_finding) {
   BOOST_TEST(Replayed(LogOf(kHost + R"(
 cudaSetDevice 1>2 device=0 | third:7 guest:3 libc host:4

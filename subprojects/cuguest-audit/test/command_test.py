@@ -103,6 +103,7 @@ FAULTS = {
     "reset-primary": "hostile::ResetPrimary",
     "over-released-primary": "hostile::ReleaseTooOften",
     "destroyed-context": "hostile::DestroyContext",
+    "destroyed-work": "hostile::LendContext",
     "destroyed-in-use": "hostile::DestroyContextInUse",
     "changed-setting": "hostile::ChangeLimit",
     "left-error": "hostile::LeaveError",
@@ -161,7 +162,36 @@ if knows_lines:
           == [("plugin::(anonymous namespace)::Leaker::Leak", line_of("plugin.cc", "leaked-push")),
               ("PluginLeaksPush", line_of("plugin.cc", "call of the inlined function"))], finding)
 
+run = Run("--", host, *["unload"] * 20)
+check("a library that is loaded again elsewhere is one", run.kinds() == ["leaked-push"] and run.findings[0]["count"] == 20, run)
+run = Run("--", "sh", "-c", " && ".join([f"{host} {'unload ' * 20}"] * 2))
+check("and in two processes one", run.kinds() == ["leaked-push"] and run.findings[0]["count"] == 40
+      and run.findings[0]["processes"] == 2 and "in 2 processes" in run.err, run)
+for name in "libcuda-tools.so", "libnvidia-mine.so", "libcudart.solver.so", "libompute.so", "libc.sound.so":
+    named = pathlib.Path(folder.name) / name
+    shutil.copy(plugin, named)
+    run = Run("--", host, "unload", HOST_PLUGIN=str(named))
+    finding = found(run, "leaked-push")
+    check(f"{name} is a library as others are", finding and finding["culprit"]["object"] == str(named), run)
+run = Run("--", host, "unload-popper")
+finding = found(run, "extra-pop")
+check("a destructor in dlclose() that pops", finding and finding["culprit"].get("function") == "plugin::Popper::~Popper"
+      and finding["victim"]["object"] == host, run)
+run = Run("--", host, "pop-in-exit")
+check("a destructor in exit() that pops harms nobody", run.kinds() == [], run)
+run = Run("--", host, "freed-work")
+check("what the caller freed is not lost with a context", run.kinds() == [], run)
+run = Run("--", host, "well", "own-thread")
+finding = found(run, "created-primary")
+check("a primary context made in a library's own thread", run.kinds() == ["created-primary"]
+      and finding["culprit"]["object"] == hostile and finding["victim"]["object"] == host, run)
+
 # How a process ends.
+run = Run("--", host, "left-in-the-end", "quick_exit")
+check("quick_exit: the library's call is the last", run.code == 3 and run.kinds() == ["left-context"], run)
+run = Run("--", host, "leaked-push", "_Fork")
+check("_Fork: a process of its own", sorted(process["forked"] for process in run.report["processes"]) == [False, True]
+      and run.kinds() == ["leaked-push"], run)
 run = Run("--", host, "left-in-the-end")
 check("the library's call is the last", run.kinds() == ["left-context"]
       and run.findings[0]["culprit"].get("function") == "hostile::LeaveContext", run)

@@ -39,7 +39,7 @@ class Recorder final : public audit::EventSink {
   }
   void OnObject(std::uint32_t process, std::uint32_t index, const audit::Object& object) override {
     text += std::to_string(process) + " object " + std::to_string(index) + " " + object.build_id +
-            " " + object.path + "\n";
+            " " + object.soname + " " + object.path + "\n";
   }
   void OnEvent(std::uint32_t process, const audit::Event& event) override {
     text += std::to_string(process) + " event " + std::to_string(static_cast<int>(event.kind)) +
@@ -109,6 +109,8 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
     sink->OnSource(1, "the sanitizer");
     sink->OnObject(1, 1, {"/lib/a b\n\\n.so", "0123ab"});
     sink->OnObject(1, 2, {"/lib/c.so", ""});
+    sink->OnObject(1, 3, {"/lib/d.so.1.2", "45cd", "", "d.so.1"});
+    sink->OnObject(1, 4, {"/lib/e.so", "", "", "e.so"});
     sink->OnProcess({2, 101, 100, true, 0, "/bin/child"});
     sink->OnLoss(1, {3, ~std::uint64_t{0}});
     sink->OnObject(2, 1, {"/lib/other.so", ""});
@@ -180,7 +182,7 @@ check 2>2 | host
   BOOST_TEST(whole.error() == "");
   // In the middle of a line.
   const Replayed cut(log.substr(0, log.size() - 7));
-  BOOST_TEST(cut.error() == "line 23: cut off");
+  BOOST_TEST(cut.error() == "line 28: cut off");
   BOOST_TEST(cut.Text() == whole.Text());
   BOOST_TEST(cut.Summary().size() == 1u);
   // Wherever it ends, nothing but that is wrong.
@@ -218,9 +220,9 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
            {"note \\x", "not a note: TEXT"},
            {"lost 1", "not a loss: EVENTS RECORDS"},
            {"lost 1 2 3", "not a loss: EVENTS RECORDS"},
-           {"object 0 - /lib", "not an object: NUMBER BUILD_ID PATH"},
-           {"object 2", "not an object: NUMBER BUILD_ID PATH"},
-           {"object 2 - /lib\\x", "not an object: NUMBER BUILD_ID PATH"},
+           {"object 0 - /lib", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
+           {"object 2", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
+           {"object 2 - /lib\\x", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
            {"chain 4096 1+1@1", "the chain has no number from 1 to 4095"},
            {"chain 1 1+1", "not a frame: 1+1"},
            {"chain 1 1+1@g", "not a frame: 1+1@g"},

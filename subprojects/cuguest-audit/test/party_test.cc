@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "audit/system_object.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(audit_party)
@@ -47,8 +48,63 @@ BOOST_AUTO_TEST_CASE(names) {
            {packages + "torch/lib/libgomp-a34b3233.so.1", ""},
            {packages + "_single.so", packages + "_single.so"},
            {"/usr/lib/python3/dist-packages/numpy/core/_multiarray.so", "numpy"},
+           {packages + "jax_cuda13_plugin/_mlir.so", "jax"},
+           // Names that only begin as those of the system.
+           {"/opt/libcuda-tools.so", "/opt/libcuda-tools.so"},
+           {"/opt/libcudart.solver.so", "/opt/libcudart.solver.so"},
+           {"/opt/libnvidia-mine.so", "/opt/libnvidia-mine.so"},
+           {"/opt/libompute.so", "/opt/libompute.so"},
+           {"/opt/libomp-solver.so", "/opt/libomp-solver.so"},
+           {"/opt/libffi_gpu.so", "/opt/libffi_gpu.so"},
+           {"/opt/libgcc_sx.so", "/opt/libgcc_sx.so"},
+           {"/opt/libc.sound.so", "/opt/libc.sound.so"},
+           {"/opt/libc++filter.so", "/opt/libc++filter.so"},
+           {"/opt/_ctypes.extra.so", "/opt/_ctypes.extra.so"},
+           {"/opt/python3-server", "/opt/python3-server"},
+           {"/opt/libpython3gpu.so", "/opt/libpython3gpu.so"},
+           {packages + "cupyish/a.so", "cupyish"},
+           {packages + "jaxon/a.so", "jaxon"},
+           // Of the system, with the names that distributions give them.
+           {"/lib/libc-2.31.so", ""},
+           {"/usr/lib/libomp.so.5", ""},
+           {"/usr/lib/llvm-18/lib/libc++abi.so.1.0", ""},
+           {"/usr/lib/libunwind-x86_64.so.8", ""},
+           {"[vdso]", ""},
        }) {
     BOOST_TEST(audit::PartyName(path) == party, path);
+  }
+}
+
+// What a file is called says nothing where the object has a soname.
+BOOST_AUTO_TEST_CASE(sonames) {
+  using audit::SystemRole;
+  struct Row {
+    const char* soname;
+    const char* path;
+    SystemRole role;
+  };
+  for (const auto& [soname, path, role] : {
+           Row{"libcuda.so.1", "/usr/lib/libcuda.so.580.95.05", SystemRole::kDriver},
+           Row{"libcuda.so.1", "/build/libcuda-11.2.so", SystemRole::kDriver},
+           Row{"libnvidia-ptxjitcompiler.so.1", "/usr/lib/x.so", SystemRole::kDriver},
+           Row{"", "/usr/lib/libcuda.so.1", SystemRole::kDriver},
+           Row{"libcudart.so.13", "/opt/libcudart.so.13.0.96", SystemRole::kRuntime},
+           Row{"", "/torch/lib/libcudart-80664282.so.10.2", SystemRole::kRuntime},
+           Row{"libcupti.so.13", "/opt/libcupti.so.2025.3", SystemRole::kTool},
+           Row{"", "/build/libcuguest-audit.so", SystemRole::kTool},
+           Row{"libc.so.6", "/lib/libc-2.31.so", SystemRole::kPassesOn},
+           Row{"libomp.so", "/opt/libmine.so", SystemRole::kPassesOn},
+           Row{"libmine.so.1", "/opt/libcuda.so.1", SystemRole::kNone},
+           Row{"libmine.so.1", "/opt/libc.so.6", SystemRole::kNone},
+           Row{"libcuda-tools.so", "/opt/libcuda-tools.so", SystemRole::kNone},
+           Row{"libcudart.solver.so", "/opt/libcudart.solver.so", SystemRole::kNone},
+           Row{"libnvidia-mine.so", "/opt/libnvidia-mine.so", SystemRole::kNone},
+           Row{"libcuda_utils.so.1", "/opt/libcuda_utils.so.1", SystemRole::kNone},
+           Row{"libpython3.12.so.1.0", "/usr/lib/libpython3.12.so.1.0", SystemRole::kInterpreter},
+           Row{"", "/usr/bin/python3.13t", SystemRole::kInterpreter},
+           Row{"", "", SystemRole::kNone},
+       }) {
+    BOOST_TEST((audit::RoleOf(soname, path) == role), soname << " " << path);
   }
 }
 

@@ -15,6 +15,7 @@ namespace audit = cuguest::audit;
 struct Named {
   const char* name;
   const char* path;
+  const char* build_id = "-";
 };
 
 constexpr Named kObjects[] = {
@@ -22,7 +23,7 @@ constexpr Named kObjects[] = {
     {"host", "/bin/host"},
     {"guest", "/lib/libguest.so"},
     {"third", "/lib/libthird.so"},
-    {"fourth", "/lib/libfourth.so"},
+    {"fourth", "/lib/libfourth.so", "44"},
     {"cublas", "/usr/lib/libcublas.so.13"},
     {"libc", "/usr/lib/x86_64-linux-gnu/libc.so.6"},
     {"fiber", "/lib/libfiber.so"},
@@ -33,6 +34,12 @@ constexpr Named kObjects[] = {
     {"c10", "/venv/lib/python3.12/site-packages/torch/lib/libc10_cuda.so"},
     {"torch", "/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so"},
     {"pycuda", "/venv/lib/python3.12/site-packages/pycuda/_driver.so"},
+    // Loaded again at other addresses, a copy of it, and another build at the same path.
+    {"third_again", "/lib/libthird.so"},
+    {"fourth_again", "/lib/libfourth.so", "44"},
+    {"fourth_copy", "/tmp/1/libfourth.so", "44"},
+    {"fourth_twin", "/lib/libtwin.so", "44"},
+    {"fourth_rebuilt", "/lib/libfourth.so", "45"},
     {"bindings", "/venv/lib/python3.12/site-packages/cuda/bindings/driver.so"},
 };
 
@@ -52,9 +59,9 @@ std::string FramesOf(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string name = words[i];
     unsigned long offset = 1;
-    unsigned long shift = 0;
+    long shift = 0;
     if (const std::size_t at = name.find('@'); at != std::string::npos) {
-      shift = std::strtoul(name.c_str() + at + 1, nullptr, 10);
+      shift = std::strtol(name.c_str() + at + 1, nullptr, 10);
       name.resize(at);
     }
     if (const std::size_t at = name.find(':'); at != std::string::npos) {
@@ -82,7 +89,7 @@ std::string LogOf(std::string_view scenario, bool forked) {
   std::ostringstream log;
   log << "cuguest-audit-log 1\nprocess 1 100 99 " << (forked ? "forked" : "-") << " 0 /bin/host\n";
   for (std::size_t i = 1; i < std::size(kObjects); ++i) {
-    log << "object " << i << " - " << kObjects[i].path << "\n";
+    log << "object " << i << " " << kObjects[i].build_id << " " << kObjects[i].path << "\n";
   }
   std::map<std::string, int> chains;
   std::istringstream lines{std::string(scenario)};
@@ -143,7 +150,7 @@ Replayed::Replayed(std::string_view log) {
 }
 
 void Replayed::OnProcess(const audit::Process& process) {
-  analysis_ = std::make_unique<audit::Analysis>(process.forked);
+  analysis_ = std::make_unique<audit::Analysis>(process.forked, process.program);
 }
 
 void Replayed::OnObject(std::uint32_t, std::uint32_t index, const audit::Object& object) {

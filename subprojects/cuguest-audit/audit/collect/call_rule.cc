@@ -79,28 +79,49 @@ constexpr CallRule kRuntimeRules[] = {
     {"cudaPeekAtLastError", CallClass::kPeekError, "", kNone},
 };
 
-// Beginnings of the names of what leaves something in a context, without "cu" or "cuda".
+// Beginnings of the names of what works in a context, without "cu" or "cuda".
 constexpr const char* kWork[] = {
-    "Malloc",       "MemAlloc",    "MemHostAlloc",     "HostAlloc",
-    "StreamCreate", "EventCreate", "Launch",           "Memcpy",
-    "Memset",       "ModuleLoad",  "LibraryLoad",      "LinkCreate",
-    "ArrayCreate",  "GraphLaunch", "GraphInstantiate", "MemPoolCreate",
+    "Launch",      "Memcpy",        "Memset",         "LinkCreate",         "GraphLaunch",
+    "EventCreate", "MemPoolCreate", "MemAllocAsync",  "MemAllocFromPool",   "MallocAsync",
+    "MallocFromPool",
 };
+// Of what stays in it, and goes with it.
+constexpr const char* kMake[] = {
+    "Malloc",     "MemAlloc",    "MemHostAlloc", "HostAlloc",        "StreamCreate",
+    "ModuleLoad", "LibraryLoad", "ArrayCreate",  "GraphInstantiate",
+};
+constexpr const char* kFree[] = {
+    "Free",          "MemFree",      "StreamDestroy",    "ModuleUnload",
+    "LibraryUnload", "ArrayDestroy", "GraphExecDestroy",
+};
+// Which kFree has the beginning of.
+constexpr const char* kOfPools[] = {"FreeAsync", "MemFreeAsync"};
 
 std::atomic<std::uint32_t> next_number{1};
 
 constexpr CallRule kCommon = {"", CallClass::kCommon, "", kNone};
 constexpr CallRule kWorkRule = {"", CallClass::kWork, "", kNone};
+constexpr CallRule kMakeRule = {"", CallClass::kMake, "", kNone};
+constexpr CallRule kFreeRule = {"", CallClass::kFree, "", kNone};
 
 bool StartsWith(const char* text, const char* beginning) {
   return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
 }
 
-bool IsWork(const char* name) {
-  for (const char* beginning : kWork) {
+template <std::size_t count>
+bool StartsWithOneOf(const char* name, const char* const (&beginnings)[count]) {
+  for (const char* beginning : beginnings) {
     if (StartsWith(name, beginning)) return true;
   }
   return false;
+}
+
+// Of what no rule names.
+const CallRule* RuleOfWork(const char* name) {
+  if (StartsWithOneOf(name, kOfPools)) return &kCommon;
+  if (StartsWithOneOf(name, kWork)) return &kWorkRule;
+  if (StartsWithOneOf(name, kMake)) return &kMakeRule;
+  return StartsWithOneOf(name, kFree) ? &kFreeRule : &kCommon;
 }
 
 template <std::size_t count>
@@ -133,7 +154,7 @@ const CallRule* FindRule(Domain domain, const char* name) {
   const CallRule* rule = is_driver ? FindIn(kDriverRules, name) : FindIn(kRuntimeRules, name);
   if (rule != nullptr) return rule;
   const std::size_t prefix = is_driver ? 2 : 4;
-  return std::strlen(name) > prefix && IsWork(name + prefix) ? &kWorkRule : &kCommon;
+  return std::strlen(name) > prefix ? RuleOfWork(name + prefix) : &kCommon;
 }
 
 std::size_t LengthOfBaseName(const char* name) {

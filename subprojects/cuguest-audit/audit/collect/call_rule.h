@@ -17,6 +17,8 @@ enum class Domain : std::uint8_t { kDriver, kRuntime };
 enum class CallClass : std::uint8_t {
   kCommon,         // an event only if it failed badly, or the current context is another one
   kWork,           // the same, and the first one in a context is an event
+  kMake,           // the same, and the first one of each caller in a context: cudaMalloc
+  kFree,           // the same, and the first one of each caller in a context: cudaFree
   kChange,         // an event if it succeeded
   kStack,          // the same; a destroyed handle among its arguments is an event before
   kRuntimeChoice,  // an event if the current context is another one: cudaSetDevice

@@ -4,10 +4,13 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -47,6 +50,14 @@ struct Thread {
   int mode = 0;
 
   std::uint64_t last_used = 0;  // a context for which there was a kUsed
+  // In which context which object made or freed something, as far as that was told; by their hash.
+  struct Told {
+    std::uint64_t context;
+    std::uint32_t object;
+    CallClass call_class;
+  };
+  static constexpr std::size_t kTold = 64;
+  Told told[kTold] = {};
 
   // See Note [When a frame has returned]; innermost first.
   std::uintptr_t watch = kNothingToWatch;
@@ -68,6 +79,9 @@ std::atomic<std::uint32_t> channel_epoch{1};
 std::atomic<std::uint32_t> next_thread{1};
 // In a forked child, until its first call.
 std::atomic<bool> is_forked_anew{false};
+// 1 in a page that is zero in a child, also in one of _Fork(), which runs no handlers. Null: there
+// is no such page.
+volatile int* fork_mark = nullptr;
 pthread_key_t thread_key;
 
 // One pointer, at a fixed place: no allocation when a thread first asks.
@@ -156,6 +170,20 @@ void BecomeForked() {
   next_thread.store(1);
   is_forked_anew.store(true);
   if (this_thread != nullptr) this_thread->watch = 0;
+  if (fork_mark != nullptr) *fork_mark = 1;
+}
+
+void MarkForForks() {
+  const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* page =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
+  if (page == MAP_FAILED) return;
+  if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+    munmap(page, size);
+    return;
+  }
+  fork_mark = static_cast<volatile int*>(page);
+  *fork_mark = 1;
 }
 
 // Of a channel that knows nothing of this thread yet.
@@ -164,6 +192,7 @@ void Begin(Thread* thread) {
   thread->number = next_thread.fetch_add(1, std::memory_order_relaxed);
   thread->chains.Forget();
   thread->boundary_count = 0;
+  for (Thread::Told& told : thread->told) told = {};
   thread->watch = is_forked_anew.load(std::memory_order_relaxed) ? 0 : kNothingToWatch;
 }
 
@@ -306,7 +335,10 @@ std::uint64_t ContextMeant(const Thread& thread, const ReportedCall& call, const
 // Whether the call is an event for what it is. What it was about goes into `event`.
 bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   const CallRule& rule = *call.info->rule;
-  if (rule.call_class == CallClass::kCommon || rule.call_class == CallClass::kWork) return false;
+  if (rule.call_class == CallClass::kCommon || rule.call_class == CallClass::kWork ||
+      rule.call_class == CallClass::kMake || rule.call_class == CallClass::kFree) {
+    return false;
+  }
   if (rule.call_class == CallClass::kClearError) return call.result != 0;
   if (rule.call_class == CallClass::kPeekError) return false;
   const Details details(call);
@@ -348,10 +380,28 @@ void LearnDepth(const ReportedCall& call, const CachedChain& chain) {
 }
 
 bool IsFirstWork(Thread* thread, const ReportedCall& call) {
-  if (call.info->rule->call_class != CallClass::kWork || call.result != 0) return false;
-  if (call.context == thread->last_used) return false;
+  const CallClass call_class = call.info->rule->call_class;
+  if (call_class != CallClass::kWork && call_class != CallClass::kMake) return false;
+  if (call.result != 0 || call.context == thread->last_used) return false;
   thread->last_used = call.context;
   return contexts.NoteUsed(call.context);
+}
+
+// Of the object that calls, in the context. True again where another one took the place.
+bool IsFirstOfCaller(Thread* thread, const ReportedCall& call) {
+  const CallClass call_class = call.info->rule->call_class;
+  const bool is_told = call_class == CallClass::kMake || call_class == CallClass::kFree;
+  if (!is_told || call.result != 0 || call.context == 0) return false;
+  const CachedChain* chain = Capture(thread, call.frame);
+  if (chain == nullptr || chain->object == nullptr) return false;
+  const std::uint32_t object = chain->object->number;
+  const std::uint64_t hash = (call.context * 31 + object) * 2 + (call_class == CallClass::kMake);
+  Thread::Told* told = &thread->told[hash % Thread::kTold];
+  if (told->context == call.context && told->object == object && told->call_class == call_class) {
+    return false;
+  }
+  *told = {call.context, object, call_class};
+  return true;
 }
 
 void WriteCall(Thread* thread, const ReportedCall& call, EventKind kind, EventRecord* event) {
@@ -391,7 +441,10 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
   const bool is_event = Judge(*thread, call, &event) || call.context != thread->before ||
                         IsBadResult(*call.info, call.result) || is_first_of_child;
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
-  if (IsFirstWork(thread, call)) WriteCall(thread, call, EventKind::kUsed, &event);
+  const bool is_first_work = IsFirstWork(thread, call);
+  if (IsFirstOfCaller(thread, call) || is_first_work) {
+    WriteCall(thread, call, EventKind::kUsed, &event);
+  }
   if (is_event && !is_peek) {
     WriteCall(thread, call, EventKind::kCall, &event);
   } else if (call.frame + call.info->depth.load(std::memory_order_relaxed) >= thread->watch ||
@@ -455,6 +508,8 @@ bool Collector::Start(const char* channel_directory) {
   std::strcpy(directory, channel_directory);
   if (pthread_key_create(&thread_key, EndThread) != 0) return false;
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return false;
+  MarkForForks();
+  at_quick_exit(End);  // which runs no destructors
   return writer.Open(directory, /*forked=*/false);
 }
 
@@ -463,6 +518,7 @@ void Collector::Pause() { writer.Suspend(); }
 void Collector::Resume() { writer.Resume(); }
 
 void Collector::OnEnter(const ReportedCall& call) {
+  if (fork_mark != nullptr && *fork_mark == 0) BecomeForked();
   Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
   if (thread == nullptr || thread->is_busy) return;
   // See Note [Calls inside calls].

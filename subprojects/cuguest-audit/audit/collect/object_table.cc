@@ -11,28 +11,32 @@
 #include <cstring>
 #include <new>
 
+#include "audit/system_object.h"
+
 namespace cuguest::audit {
 namespace {
 
 constexpr std::size_t kMostBuildId = 64;
 
-constexpr char kRuntimeName[] = "libcudart.so";
+constexpr std::size_t kMostSoname = 256;
 
-// Beginnings of the file names of what a chain does not begin with.
-constexpr const char* kHidden[] = {"libcuda.so",    "libcudart.so",     "libcupti.so", "libcuda-",
-                                   "libsanitizer-", "libcuguest-audit", "libnvidia-"};
-
-const char* FileOf(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash != nullptr ? slash + 1 : path;
-}
-
-bool IsHidden(const char* path) {
-  const char* file = FileOf(path);
-  for (const char* beginning : kHidden) {
-    if (std::strncmp(file, beginning, std::strlen(beginning)) == 0) return true;
+// As the object's dynamic section has it; "" if it has none.
+const char* SonameOf(const LoadedObject& object) {
+  const char* strings = nullptr;
+  std::uintptr_t offset = 0;
+  bool has_soname = false;
+  for (const auto* entry = static_cast<const ElfW(Dyn)*>(object.dynamic);
+       entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) {
+      // Which the loader has moved, but for the vDSO's.
+      const std::uintptr_t at = entry->d_un.d_ptr;
+      strings = reinterpret_cast<const char*>(at < object.bias ? at + object.bias : at);
+    } else if (entry->d_tag == DT_SONAME) {
+      offset = entry->d_un.d_val;
+      has_soname = true;
+    }
   }
-  return false;
+  return has_soname && strings != nullptr ? strings + offset : "";
 }
 
 bool IsSame(const LoadedObject& one, const LoadedObject& other) {
@@ -111,6 +115,7 @@ bool FindLoaded(std::uintptr_t address, LoadedObject* object) {
   if (!FindLinkMap(address, object, &map)) return false;
   object->bias = map->l_addr;
   object->name = map->l_name;
+  object->dynamic = map->l_ld;
   return true;
 }
 
@@ -149,9 +154,10 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   known->loaded = loaded;
   known->loaded.name = name;
   known->number = ++count_;
-  known->is_hidden = IsHidden(loaded.name);
-  known->is_runtime =
-      std::strncmp(FileOf(loaded.name), kRuntimeName, std::strlen(kRuntimeName)) == 0;
+  const SystemRole role = RoleOf(SonameOf(loaded), loaded.name);
+  known->is_runtime = role == SystemRole::kRuntime;
+  known->is_hidden =
+      known->is_runtime || role == SystemRole::kDriver || role == SystemRole::kTool;
   std::size_t place = PlaceOf(loaded);
   while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
     place = (place + 1) % kMaxObjects;
@@ -162,11 +168,14 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
 
 void ObjectTable::Define(const KnownObject& object, std::uint32_t epoch, ChannelWriter* writer) {
   if (object.defined_in.load(std::memory_order_relaxed) == epoch) return;
-  char text[4096 + 2 * kMostBuildId];
+  char text[4096 + 2 * kMostBuildId + kMostSoname];
   MakePath(object.loaded.name, text, 4096);
   const std::size_t length = std::strlen(text);
   ReadBuildId(object.loaded, text + length + 1);
-  const std::size_t size = length + 1 + std::strlen(text + length + 1);
+  const std::size_t middle = length + 1 + std::strlen(text + length + 1);
+  // Before it is unloaded: the object is on the stack.
+  std::snprintf(text + middle + 1, kMostSoname, "%s", SonameOf(object.loaded));
+  const std::size_t size = middle + 1 + std::strlen(text + middle + 1);
   if (writer->WriteText(RecordKind::kObject, object.number, text, size)) {
     object.defined_in.store(epoch, std::memory_order_relaxed);
   }

@@ -24,6 +24,7 @@ struct LoadedObject {
   std::uintptr_t end = 0;
   std::uintptr_t bias = 0;  // what was added to the object's own addresses
   const char* name = nullptr;
+  const void* dynamic = nullptr;  // section of the object; likewise
 };
 
 // False for an address in no object.

@@ -109,6 +109,7 @@ std::vector<ReportLine> StateLines(const NamedFinding& named) {
     case FindingKind::kResetPrimary:
     case FindingKind::kOverReleasedPrimary:
     case FindingKind::kDestroyedContext:
+    case FindingKind::kDestroyedWork:
     case FindingKind::kDestroyedInUse:
     case FindingKind::kUsedDestroyedContext:
       break;

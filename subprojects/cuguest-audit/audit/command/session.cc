@@ -37,7 +37,7 @@ void Session::OnProcess(const Process& process) {
   AuditedProcess& audited = processes_[process.number];
   if (audited.analysis != nullptr) return;
   audited.about.process = process;
-  audited.analysis = std::make_unique<Analysis>(process.forked);
+  audited.analysis = std::make_unique<Analysis>(process.forked, process.program);
   if (trace_ != nullptr) trace_->NameProcess(process.pid, process.program);
 }
 
