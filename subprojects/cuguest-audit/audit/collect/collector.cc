@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "audit/collect/chain_cache.h"
@@ -50,14 +51,6 @@ struct Thread {
   int mode = 0;
 
   std::uint64_t last_used = 0;  // a context for which there was a kUsed
-  // In which context which object made or freed something, as far as that was told; by their hash.
-  struct Told {
-    std::uint64_t context;
-    std::uint32_t object;
-    CallClass call_class;
-  };
-  static constexpr std::size_t kTold = 64;
-  Told told[kTold] = {};
 
   // See Note [When a frame has returned]; innermost first.
   std::uintptr_t watch = kNothingToWatch;
@@ -77,6 +70,9 @@ char directory[PATH_MAX];
 char source_name[32];
 std::atomic<std::uint32_t> channel_epoch{1};
 std::atomic<std::uint32_t> next_thread{1};
+// In which context which object made or freed something, as far as that was told, by a hash of the
+// three.
+std::atomic<std::uint64_t> told_work[256];
 // In a forked child, until its first call.
 std::atomic<bool> is_forked_anew{false};
 // 1 in a page that is zero in a child, also in one of _Fork(), which runs no handlers. Null: there
@@ -192,7 +188,6 @@ void Begin(Thread* thread) {
   thread->number = next_thread.fetch_add(1, std::memory_order_relaxed);
   thread->chains.Forget();
   thread->boundary_count = 0;
-  for (Thread::Told& told : thread->told) told = {};
   thread->watch = is_forked_anew.load(std::memory_order_relaxed) ? 0 : kNothingToWatch;
 }
 
@@ -387,20 +382,20 @@ bool IsFirstWork(Thread* thread, const ReportedCall& call) {
   return contexts.NoteUsed(call.context);
 }
 
-// Of the object that calls, in the context. True again where another one took the place.
+// Of the object that calls, in the context. True again where another took the place.
 bool IsFirstOfCaller(Thread* thread, const ReportedCall& call) {
   const CallClass call_class = call.info->rule->call_class;
   const bool is_told = call_class == CallClass::kMake || call_class == CallClass::kFree;
   if (!is_told || call.result != 0 || call.context == 0) return false;
   const CachedChain* chain = Capture(thread, call.frame);
   if (chain == nullptr || chain->object == nullptr) return false;
-  const std::uint32_t object = chain->object->number;
-  const std::uint64_t hash = (call.context * 31 + object) * 2 + (call_class == CallClass::kMake);
-  Thread::Told* told = &thread->told[hash % Thread::kTold];
-  if (told->context == call.context && told->object == object && told->call_class == call_class) {
-    return false;
-  }
-  *told = {call.context, object, call_class};
+  // Objects are fewer than 2^13.
+  const std::uint64_t work = (call.context << 14) + chain->object->number * 2 +
+                             (call_class == CallClass::kMake ? 1 : 0);
+  std::atomic<std::uint64_t>& told =
+      told_work[(work * 0x9E3779B97F4A7C15u >> 32) % std::size(told_work)];
+  if (told.load(std::memory_order_relaxed) == work) return false;
+  told.store(work, std::memory_order_relaxed);
   return true;
 }
 

@@ -19,8 +19,8 @@
 // Note [What callers make in a context]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A call that leaves something in a context, or frees it, takes its chain, and is an event if it is
-// the first of its kind of that object's in that context, in that thread. Calls of memory pools
-// are none: they are frequent, and a pool is of a device.
+// the first of its kind of that object's in that context. Calls of memory pools are none: they
+// are frequent, and a pool is of a device.
 //
 // Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
 // where there is no channel.
