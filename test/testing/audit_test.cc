@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(devices_of_the_callers_contexts, *cuguest_test::NeedsDevice
   const AuditFinding finding = Finding([] { guest::Pop(); });
   const auto tells = [&](const std::string& what, const std::string& device) {
     const std::regex line(what + ": +context \\d+ \\(" + device +
-                          ", created by audit_audit_test\\)");
+                          ", created by audit_audit_test\\b");
     return std::regex_search(finding.text, line);
   };
   BOOST_TEST(tells("had", "device 1"), finding.text);

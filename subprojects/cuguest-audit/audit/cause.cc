@@ -49,6 +49,13 @@ Finding FindingOf(FindingKind kind, const Cause& cause) {
   finding.call = cause.call;
   finding.culprit = cause.place();
   finding.culprit_frame = cause.frame();
+  if (!cause.callers.empty()) {
+    const std::uint64_t outermost = cause.callers.back().address;
+    const auto returned =
+        std::find_if(cause.chain->begin(), cause.chain->end(),
+                     [&](const Frame& frame) { return frame.address == outermost; });
+    finding.returned_frame = static_cast<std::size_t>(returned - cause.chain->begin());
+  }
   finding.count = 1;
   finding.thread = cause.thread;
   finding.time_ns = cause.time_ns;

@@ -20,7 +20,7 @@ constexpr KindRow kKinds[] = {
     {FindingKind::kReplacedContext, "replaced current context", "replaced-context"},
     {FindingKind::kLeftContext, "left a context current", "left-context"},
     {FindingKind::kCreatedPrimary, "created a primary context", "created-primary"},
-    {FindingKind::kQueryCreatedPrimary, "created a primary context by a query",
+    {FindingKind::kQueryCreatedPrimary, "created a primary as a side effect",
      "query-created-primary"},
     {FindingKind::kTouchedDeviceZero, "touched device 0 without using it", "touched-device-zero"},
     {FindingKind::kResetPrimary, "reset a primary context that is held", "reset-primary"},
@@ -104,6 +104,11 @@ std::string Text(const Finding& finding, const std::vector<Object>& objects) {
   if (finding.setting >= 0 || finding.kind == FindingKind::kChangedSetting) {
     text += "  setting " + std::to_string(finding.setting) + ", " + Hexadecimal(finding.value) +
             " instead of " + Hexadecimal(finding.old_value) + "\n";
+  }
+  if (!finding.cause.call.empty()) {
+    text += std::string("  after ") + Identifier(finding.cause.kind) + " by " + finding.cause.call +
+            " of " +
+            PlaceText(finding.cause.culprit.object, finding.cause.culprit.offset, objects) + "\n";
   }
   AddChain("chain", *finding.chain, objects, &text);
   if (!finding.victim_chain->empty()) {

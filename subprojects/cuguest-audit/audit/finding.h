@@ -58,6 +58,13 @@ struct ContextNote {
   Place creator;  // what called the creating function
 };
 
+// What tells one finding of a process from the others of the same victim.
+struct FindingRef {
+  FindingKind kind = FindingKind::kLeakedPush;
+  std::string call;  // empty: no finding is meant
+  Place culprit;
+};
+
 struct Finding {
   FindingKind kind = FindingKind::kLeakedPush;
   std::string call;  // that did it, as the caller wrote it: "cudaSetDevice"
@@ -80,9 +87,13 @@ struct Finding {
   // size if the victim was not among the callers; then `victim_chain` is of the call that made the
   // victim one: the push of the context, the retain, the beginning of the capture.
   std::shared_ptr<const Chain> chain;
-  std::size_t culprit_frame = 0;  // index in `chain`
+  std::size_t culprit_frame = 0;   // index in `chain`
+  std::size_t returned_frame = 0;  // of the culprit's function that another party had called
   std::size_t victim_frame = 0;
   std::shared_ptr<const Chain> victim_chain;
+  // What the culprit suffered itself, from whom it had called, before it returned: without that
+  // there might be no finding.
+  FindingRef cause;
 };
 
 // The finding as text of several lines, ending with a newline; the same for the same findings of

@@ -320,6 +320,10 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
                   : place < found                      ? place - found
                                                        : place - found + 1;
   if (is_victims) finding.victim_chain = expected.put->chain;
+  if (culprit == returned.party) finding.cause = returned.suffered;
+  if (outer->suffered.call.empty()) {
+    outer->suffered = {kind, finding.call, finding.culprit};
+  }
   if (pending->size() >= kStackLimit) {
     Settle(pending);
   }

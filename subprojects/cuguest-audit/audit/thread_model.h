@@ -122,6 +122,7 @@ class ThreadModel {
     std::size_t depth;            // of the stack when it began
     std::vector<Lost> lost = {};  // of the entries that it found, the topmost first
     bool has_pending = false;
+    FindingRef suffered = {};  // the first charge of which it is the victim
   };
   struct Strand {
     std::uint32_t object;   // of the outermost frame

@@ -425,6 +425,24 @@ BOOST_AUTO_TEST_CASE(depth_is_that_of_the_first_time) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(fault_of_a_callback_is_the_cause_of_its_callers) {
+  const std::string push = "cuCtxPushCurrent 1>2 context=2 | third host\n";
+  const auto text = [](const std::string& events) { return Replayed(LogOf(kHost + events)).Text(); };
+  // The callback leaves an entry, which its caller pops in place of its own.
+  const std::string leak = text(push + "cuCtxPushCurrent 2>3 context=3 | host:7 third host\n" +
+                                "cuCtxPopCurrent 3>2 | third:2 host\ncheck 2>2 | host\n");
+  BOOST_TEST(leak.find("  after leaked-push by cuCtxPushCurrent of /bin/host+0x7\n") !=
+                 std::string::npos,
+             leak);
+  // It pops once too often, and so its caller does.
+  const std::string pop = text(push + "cuCtxPopCurrent 2>1 | host:7 third host\n" +
+                               "cuCtxPopCurrent 1>0 | third:2 host\ncheck 0>0 | host\n");
+  BOOST_TEST(pop.find("  after extra-pop by cuCtxPopCurrent of /bin/host+0x7\n") !=
+                 std::string::npos,
+             pop);
+  BOOST_TEST(text(push + "check 2>2 | host\n").find("  after leaked-push") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(nobody_is_harmed_at_exit) {
   const std::string pop = kHost + "process_end\ncuCtxPopCurrent 1>0 | third libc host:9\n";
   const std::string set = kHost + "process_end\ncuCtxSetCurrent 1>0 | third libc host:9\n";

@@ -139,7 +139,7 @@ run = Run("--", host, "leaked-push", "leaked-push")
 finding = found(run, "leaked-push") or {"victim": {}}
 check("counts what is repeated", finding.get("count") == 2 and "2 times, first on thread 1" in run.err, run)
 check("names the victim", finding["victim"] and "CallWith" in finding["victim"].get("function", ""), run)
-check("names the library that created the context", re.search(r"context \d+ \(device 0, created by audit_host\)", run.err), run)
+check("names the library that created the context", re.search(r"context \d+ \(device 0, created by audit_host\b", run.err), run)
 
 check("names a limit and its value", "CU_LIMIT_STACK_SIZE is 4096" in Run("--", host, "changed-setting").err)
 
@@ -185,6 +185,50 @@ run = Run("--", host, "well", "own-thread")
 finding = found(run, "created-primary")
 check("a primary context made in a library's own thread", run.kinds() == ["created-primary"]
       and finding["culprit"]["object"] == hostile and finding["victim"]["object"] == host, run)
+
+# What a reader gets.
+for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
+    run = Run("--", host, *["well"] * (kind in FAULTS), kind)
+    finding = found(run, kind) or {}
+    why, todo = (re.search(rf"^    {label} +\S.*(?:\n {{12}}\S.*)*", run.err, re.M) for label in ("why:", "to do:"))
+    check(f"{kind}: why it matters and what to do", why and todo and all(
+        part in re.sub(r"\s+", " ", todo[0]) for part in ("with cuguest: ", "(audit.md, ")) and finding.get("why") and finding.get("fix_with_cuguest"), run)
+    check(f"{kind}: lines of 120 columns", all(len(line) <= 120 for line in run.err[run.err.find("\n[1] "):].splitlines()), run)
+page = root.parent.parent / "docs" / "audit.md"
+if page.exists():
+    check("sections of the manual", finding.get("section") and all(
+        f"### {section} (`{kind}`)" in page.read_text() for kind, section in
+        {(kind, (found(Run("--", host, *["well"] * (kind in FAULTS), kind), kind) or {}).get("section"))
+         for kind in {**FAULTS, **ON_DEVICE_ONE}}))
+run = Run("--", host, "replaced-context")
+check("why: the device of the next launch", "next launch runs on GPU 0, in context" in run.err, run)
+check("a result has its name", "result: CUDA_ERROR_DEINITIALIZED" in Run("--", host, "after-shutdown").err)
+check("cudaSetDevice is no query", "query" not in Run("--", host, "query-created-primary").err.split("\n", 2)[2])
+check("the origin of a context", re.search(r"created by audit_host\s+in\s+\(anonymous\s+namespace\)::Create", Run("--", host, "leaked-push").err))
+check("the origin of a capture", re.search(r"of: +the capture that was begun by audit_host  \S+ ?\S*CaptureAround",
+                                           Run("--", host, "broke-capture").err))
+run = Run("--paths", "--", host, "leaked-push")
+check("--paths", f"{hostile}  hostile::LeakPush" in run.err and f"victim: {host}" in run.err, run)
+copies = [pathlib.Path(folder.name) / name / "libplug.so" for name in ("first", "second")]
+for copy in copies:
+    copy.parent.mkdir()
+    shutil.copy(plugin, copy)
+copies[1].write_bytes(copies[1].read_bytes() + b"\0")
+run = Run("--", "sh", "-c", " && ".join(f"HOST_PLUGIN={copy} {host} unload" for copy in copies))
+check("two libraries of one file name are told apart",
+      "first/libplug.so  Plugin" in run.err and "second/libplug.so  Plugin" in run.err, run)
+run = Run("--", host, "callback-pushes")
+causes = [finding for finding in run.findings if finding.get("consequence_of")]
+check("what follows from a callback's fault names that", len(run.findings) == 2 and len(causes) == 1
+      and causes[0]["culprit"].get("function") == "hostile::CallBack"
+      and "PushOnce" in run.findings[causes[0]["consequence_of"] - 1]["culprit"].get("function", "")
+      and re.search(r"cause:  \[\d\] leaked push by audit_host", run.err), run)
+if knows_lines:
+    run = Run("--", host, "push-twice")
+    check("two calls on one line are one finding", run.kinds() == ["leaked-push"] and run.findings[0]["count"] == 2, run)
+run = Run("--", host, "unload")
+check("the headline has the function that returned", re.search(r"^\[1\] leaked push +\S+  PluginLeaksPush", run.err, re.M)
+      and run.findings[0]["returned"]["function"] == "PluginLeaksPush", run)
 
 # How a process ends.
 run = Run("--", host, "left-in-the-end", "quick_exit")

@@ -2,8 +2,13 @@
 
 #include "audit/command/report.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <utility>
+
+#include "audit/command/advice.h"
+#include "audit/command/result_name.h"
 
 BOOST_AUTO_TEST_SUITE(audit_report)
 
@@ -43,8 +48,10 @@ NamedFinding Replaced() {
   named.victim = In("/opt/libmine.so", "Encode", 7);
   named.before = Context(7, false, "/opt/libmine.so");
   named.after = Context(2, true, "");
-  named.chain = {named.culprit, In("/lib/libtorch.so", ""), named.victim, In("/bin/app", "main")};
-  named.victim_function = 2;
+  named.returned = In("/lib/libc10_cuda.so", "c10::cuda::Guard");
+  named.chain = {named.culprit, named.returned, In("/lib/libtorch.so", ""), named.victim,
+                 In("/bin/app", "main")};
+  named.victim_function = 3;
   return named;
 }
 
@@ -75,13 +82,17 @@ BOOST_AUTO_TEST_CASE(a_finding_names_culprit_and_victim) {
   BOOST_TEST(ReportText(Of(Replaced())) == R"(
 cuguest-audit: app --fast
 1 finding, 1 library
-[1] replaced current context               libc10_cuda.so  c10::cuda::SetDevice
+[1] replaced current context                libc10_cuda.so  c10::cuda::Guard
     call:   cudaSetDevice
     victim: libmine.so  Encode (Encode.cc:7)
-    had:    context 7 (device 0, created by libmine.so) was current
+    had:    context 7 (device 0, created by libmine.so in Create) was current
     left:   context 2 (primary of device 0)
+    why:    libmine.so's next launch runs on GPU 0, in context 2, not 7, where its streams and modules are invalid
+    to do:  in c10::cuda::Guard: push the context, work, pop it; cudaSetDevice does not restore one; with cuguest:
+            ContextGuard, or runtime::CalleeScope around a callee (audit.md, "Replaced current context")
             1 time, thread 3 at 2.310 s
       at libc10_cuda.so  c10::cuda::SetDevice
+      by libc10_cuda.so  c10::cuda::Guard
       by libtorch.so+0x1a2b
       by libmine.so  Encode (Encode.cc:7)
 
@@ -121,8 +132,88 @@ BOOST_AUTO_TEST_CASE(a_victim_that_did_not_call_has_a_chain) {
 BOOST_AUTO_TEST_CASE(long_chains_are_cut) {
   NamedFinding named = Replaced();
   named.chain.insert(named.chain.begin() + 1, 40, In("/lib/libtorch.so", "Recurse"));
-  named.victim_function = 42;
-  BOOST_TEST(Has(ReportText(Of(named)), "      ... 31 frames more\n"));
+  named.victim_function = 43;
+  BOOST_TEST(Has(ReportText(Of(named)), "      ... 32 frames more\n"));
+}
+
+BOOST_AUTO_TEST_CASE(long_names_are_shortened) {
+  NamedFinding named = Replaced();
+  const std::string list = "<" + std::string(200, 'T') + ">";
+  named.returned.name = "at::native::empty_strided" + list + "::Run";
+  named.returned.file = "/src/native.cc";
+  named.returned.line = 7;
+  named.victim.name = "Run(" + std::string(200, 'x') + ")::{lambda()#1}::operator()";
+  const std::string text = ReportText(Of(named));
+  BOOST_TEST(Has(text, "libc10_cuda.so  at::native::empty_strided<...>::Run (native.cc:7)\n"));
+  BOOST_TEST(Has(text, "Run(...)::{lambda()#1}::operator() (Encode.cc:7)\n"));
+  named.victim.name = std::string(300, 'v');
+  const std::string cut = ReportText(Of(named));
+  std::size_t longest = 0;
+  for (std::size_t at = 0, end = 0; at < cut.size(); at = end + 1) {
+    end = cut.find('\n', at);
+    longest = std::max(longest, end - at);
+  }
+  BOOST_TEST(longest <= 120u, cut);
+}
+
+BOOST_AUTO_TEST_CASE(names_for_people) {
+  for (const auto& [name, brief] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"Encode", "Encode"},
+           {"f<int>::g", "f<int>::g"},
+           {"f<std::vector<int>, 3>::g<std::tuple<char, int>>", "f<...>::g<...>"},
+           {"operator<", "operator<"},
+           {"A::operator<<", "A::operator<<"},
+           {"A::operator->", "A::operator->"},
+           {"(anonymous namespace)::Leak", "(anonymous namespace)::Leak"},
+           {"f<(anonymous namespace)::Long>::g", "f<...>::g"},
+           {"f<unfinished argument list", "f<unfinished argument list"},
+           {"", ""},
+       }) {
+    BOOST_TEST(ShortName(name, 60) == brief, name);
+  }
+  BOOST_TEST(ShortName(std::string(100, 'a'), 60).size() == 60u);
+}
+
+BOOST_AUTO_TEST_CASE(libraries_of_one_name_are_told_apart) {
+  Report report = Of(Replaced());
+  report.findings.push_back(Replaced());
+  report.findings[1].culprit.object = report.findings[1].returned.object = "/opt/v2/libc10_cuda.so";
+  const std::string text = ReportText(report);
+  BOOST_TEST(Has(text, "lib/libc10_cuda.so  c10::cuda::Guard\n"));
+  BOOST_TEST(Has(text, "v2/libc10_cuda.so  c10::cuda::Guard\n"));
+  BOOST_TEST(Has(text, "victim: libmine.so  Encode"));
+  report.paths = true;
+  BOOST_TEST(Has(ReportText(report), "victim: /opt/libmine.so  Encode"));
+}
+
+BOOST_AUTO_TEST_CASE(findings_that_follow_from_another_name_it) {
+  Report report = Of(Replaced());
+  report.findings.push_back(Replaced());
+  report.findings[0].consequence_of = 2;
+  BOOST_TEST(Has(ReportText(report),
+                 "    cause:  [2] replaced current context by libc10_cuda.so  c10::cuda::Guard: "
+                 "repair that first\n"));
+  BOOST_TEST(Has(ReportJson(report), "\"consequence_of\": 2"));
+}
+
+BOOST_AUTO_TEST_CASE(results_have_names) {
+  BOOST_TEST(ResultName("cuMemFree", 4) == "CUDA_ERROR_DEINITIALIZED");
+  BOOST_TEST(ResultName("cudaFree", 4) == "cudaErrorCudartUnloading");
+  BOOST_TEST(ResultName("cublasCreate", 3) == "cudaErrorInitializationError");
+  BOOST_TEST(ResultName("cuMemFree", 4711) == "error 4711");
+}
+
+BOOST_AUTO_TEST_CASE(each_kind_has_advice) {
+  for (std::size_t i = 0; i < kFindingKinds; ++i) {
+    NamedFinding named = Replaced();
+    named.finding.kind = static_cast<FindingKind>(i);
+    for (const bool has_victim : {true, false}) {
+      BOOST_TEST(Consequence(named, has_victim ? "host" : "") != "");
+    }
+    const std::string text = ReportText(Of(named));
+    BOOST_TEST(Has(text, "\n    why:    "));
+    BOOST_TEST(Has(text, "with cuguest:"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(processes_are_told_apart) {

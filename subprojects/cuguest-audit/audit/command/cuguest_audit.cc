@@ -271,6 +271,7 @@ int Audit::Finish(int exit_status) {
     builder_.Add(audited.about, *audited.analysis, &report_);
   }
   report_.suppressed = suppressions_.used();
+  report_.paths = options_.paths;
   session_.FinishTrace(report_);
   const std::string trace_error = files_.trace.Close();
   if (!trace_error.empty()) Note("the trace ends early: " + trace_error);

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <string>
@@ -76,6 +77,33 @@ std::string WithoutParameters(const std::string& demangled) {
   const std::string name =
       demangled.substr(begin, parameters == std::string::npos ? parameters : parameters - begin);
   return depth == 0 && !name.empty() ? name : demangled;
+}
+
+std::string ShortName(const std::string& name, std::size_t width) {
+  constexpr size_t kLongList = 12;
+  std::string text;
+  for (size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == 'o' && IsOperatorAt(name, at)) {
+      const size_t end = std::min(EndOfOperator(name, at), name.size());
+      text += name.substr(at, end - at);
+      at = end - 1;
+      continue;
+    }
+    text += name[at];
+    const bool is_scope = name.compare(at, 11, "(anonymous ") == 0;
+    if ((name[at] != '<' && name[at] != '(') || is_scope) continue;
+    size_t end = at;
+    for (int depth = 0; end < name.size(); ++end) {
+      if (IsOneOf(kOpening, name[end])) ++depth;
+      if (IsOneOf(kClosing, name[end]) && name[end - 1] != '-' && --depth == 0) break;
+    }
+    if (end >= name.size() || end - at <= kLongList) continue;
+    text += "..." + name.substr(end, 1);
+    at = end;
+  }
+  if (text.size() <= width || width < 8) return text;
+  const size_t last = (width - 3) / 3;
+  return text.substr(0, width - 3 - last) + "..." + text.substr(text.size() - last);
 }
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }

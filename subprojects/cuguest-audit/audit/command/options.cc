@@ -21,6 +21,7 @@ which other one: the function that did it, what it left behind, how often, and w
   --gen-suppressions     print a suppression for each finding
   --object=PATTERN       only findings whose culprit or victim is an object of this name or path, in
                          which * is any text; may be given more than once
+  --paths                name libraries by their full paths
   --json=FILE            the report as JSON
   --trace=FILE           a trace for https://ui.perfetto.dev: the context stack of each thread
   --log=FILE             the events, for --replay
@@ -47,6 +48,7 @@ constexpr Option kOptions[] = {
     {"--suppressions", true},
     {"--gen-suppressions", false},
     {"--object", true},
+    {"--paths", false},
     {"--json", true},
     {"--trace", true},
     {"--log", true},
@@ -86,6 +88,7 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   if (name == "--no-follow-fork") options->follow_fork = false;
   if (name == "--suppressions") options->suppressions.push_back(value);
   if (name == "--object") options->objects.push_back(value);
+  if (name == "--paths") options->paths = true;
   if (name == "--json") options->json = value;
   if (name == "--trace") options->trace = value;
   if (name == "--log") options->log = value;

@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::string> suppressions;
   bool gen_suppressions = false;
   std::vector<std::string> objects;  // patterns; empty: every finding is reported
+  bool paths = false;
   std::string json;
   std::string trace;
   std::string log;

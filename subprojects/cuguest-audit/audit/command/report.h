@@ -30,7 +30,9 @@ struct NamedFinding {
   Finding finding;              // of the first process; its count is that of all
   std::uint32_t process = 0;    // the first one's number
   std::uint32_t processes = 1;  // that it was found in
+  std::uint32_t last_process = 0;  // of them
   Function culprit;
+  Function returned;  // the culprit's function that another library had called
   Function victim;  // without an object if there is no one in particular
   NamedContext before;
   NamedContext after;
@@ -40,6 +42,7 @@ struct NamedFinding {
   std::size_t culprit_function = 0;
   std::size_t victim_function = 0;
   std::vector<Function> victim_chain;
+  std::size_t consequence_of = 0;  // number of the finding without which this might not be; 0: none
   std::string suppression;  // for --gen-suppressions; empty without
 };
 
@@ -55,6 +58,7 @@ struct ReportedProcess {
 struct Report {
   std::string subject;  // the program and its arguments, or the log
   bool is_replay = false;
+  bool paths = false;   // objects are named by their paths, for a person too
   int exit_status = 0;  // of the program
   int signal = 0;       // that terminated it; 0: none
   std::vector<ReportedProcess> processes;

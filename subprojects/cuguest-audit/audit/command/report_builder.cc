@@ -9,8 +9,12 @@ namespace cuguest::audit {
 
 namespace {
 
+// To a reader: two calls on one line are one place.
 bool IsSamePlace(const Function& a, const Function& b) {
-  return a.object == b.object && a.offset == b.offset;
+  if (a.object != b.object) return false;
+  const bool is_same_line =
+      a.line != 0 && a.line == b.line && a.file == b.file && a.name == b.name;
+  return a.offset == b.offset || is_same_line;
 }
 
 }  // namespace
@@ -46,6 +50,13 @@ NamedFinding ReportBuilder::Name(const Finding& finding, const std::vector<Objec
   std::vector<size_t> first;
   named.chain = Expand(*finding.chain, objects, &first);
   named.culprit_function = first[std::min(finding.culprit_frame, finding.chain->size())];
+  const size_t returned = std::min(finding.returned_frame, finding.chain->size());
+  // A callable that is audited is called by what audits it, which has nothing to repair.
+  const bool is_callable = finding.culprit.object < objects.size() &&
+                           !objects[finding.culprit.object].file.empty();
+  named.returned = returned < finding.chain->size() && !is_callable
+                       ? named.chain[first[returned + 1] - 1]
+                       : named.culprit;
   named.victim_function = first[std::min(finding.victim_frame, finding.chain->size())];
   if (finding.victim_chain != nullptr) {
     std::vector<size_t> unused;
@@ -74,14 +85,32 @@ void ReportBuilder::Insert(NamedFinding named, Report* report) {
         return other.finding.kind == named.finding.kind &&
                other.finding.call == named.finding.call &&
                IsSamePlace(other.culprit, named.culprit) &&
-               IsSamePlace(other.victim, named.victim) && other.process != named.process;
+               IsSamePlace(other.returned, named.returned) &&
+               IsSamePlace(other.victim, named.victim);
       });
   if (same == report->findings.end()) {
     report->findings.push_back(std::move(named));
     return;
   }
   same->finding.count += named.finding.count;
-  ++same->processes;
+  if (same->last_process != named.process) ++same->processes;
+  same->last_process = named.process;
+}
+
+void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objects,
+                         Report* report) {
+  for (NamedFinding& named : report->findings) {
+    const FindingRef& cause = named.finding.cause;
+    if (named.process != process || cause.call.empty()) continue;
+    const Function culprit = Of(cause.culprit, objects)[0];
+    for (size_t i = 0; i < report->findings.size(); ++i) {
+      const NamedFinding& other = report->findings[i];
+      if (&other != &named && other.finding.kind == cause.kind && other.finding.call == cause.call &&
+          IsSamePlace(other.culprit, culprit)) {
+        named.consequence_of = i + 1;
+      }
+    }
+  }
 }
 
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
@@ -92,6 +121,7 @@ void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis
   for (const Finding& finding : findings) {
     NamedFinding named = Name(finding, analysis.objects());
     named.process = process.process.number;
+    named.last_process = named.process;
     if (!IsAsked(named)) {
       ++report->other_objects;
     } else if (suppressions_.Find(Identifier(finding.kind), named.chain, finding.count) ==
@@ -99,6 +129,7 @@ void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis
       Insert(std::move(named), report);
     }
   }
+  Link(process.process.number, analysis.objects(), report);
 }
 
 }  // namespace cuguest::audit

@@ -7,6 +7,7 @@
 #ifndef CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
 #define CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,10 @@ class ReportBuilder {
   std::vector<Function> Expand(const Chain& chain, const std::vector<Object>& objects,
                                std::vector<size_t>* first);
   [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
-  void Insert(NamedFinding named, Report* report);
+  // At the place where it is then, or one that is the same to a reader.
+  static void Insert(NamedFinding named, Report* report);
+  // Which finding of the process each one follows from.
+  void Link(std::uint32_t process, const std::vector<Object>& objects, Report* report);
 
   const std::vector<std::string> objects_;
   const bool generates_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "audit/command/advice.h"
 #include "audit/command/json.h"
 #include "audit/command/report.h"
+#include "audit/command/result_name.h"
 
 namespace cuguest::audit {
 
@@ -46,12 +48,14 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
   json->Add("kind", Identifier(finding.kind));
   json->Add("call", finding.call);
   json->Add("result", finding.result);
+  json->Add("result_name", ResultName(finding.call, finding.result));
   json->Add("count", finding.count);
   json->Add("process", static_cast<std::uint64_t>(named.process));
   json->Add("processes", static_cast<std::uint64_t>(named.processes));
   json->Add("thread", static_cast<std::uint64_t>(finding.thread));
   json->Add("time_ns", finding.time_ns);
   AddFunction("culprit", named.culprit, json);
+  if (!named.returned.object.empty()) AddFunction("returned", named.returned, json);
   if (named.victim.object.empty()) {
     json->Raw("victim", "null");
   } else {
@@ -65,6 +69,16 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
     json->Add("setting", finding.setting);
     json->Add("value", finding.value);
     if (finding.old_value != kUnknownValue) json->Add("old_value", finding.old_value);
+  }
+  const std::string victim =
+      named.victim.object.empty() ? std::string() : BaseName(named.victim.object);
+  json->Add("why", Consequence(named, victim));
+  const Advice advice = AdviceOf(finding.kind);
+  json->Add("fix", advice.plain);
+  json->Add("fix_with_cuguest", advice.cuguest);
+  json->Add("section", SectionOf(finding.kind));
+  if (named.consequence_of != 0) {
+    json->Add("consequence_of", static_cast<std::uint64_t>(named.consequence_of));
   }
   AddChain("chain", named.chain, json);
   AddChain("victim_chain", named.victim_chain, json);

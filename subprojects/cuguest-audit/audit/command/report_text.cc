@@ -6,14 +6,19 @@
 #include <map>
 #include <set>
 
+#include "audit/command/advice.h"
 #include "audit/command/report.h"
+#include "audit/command/result_name.h"
 
 namespace cuguest::audit {
 
 namespace {
 
 constexpr size_t kMaxFrames = 12;
-constexpr size_t kKindWidth = 38;
+constexpr size_t kKindWidth = 39;
+constexpr size_t kNameWidth = 60;
+constexpr size_t kColumns = 120;
+constexpr size_t kLabelled = 12;  // where the text behind a label begins
 
 std::string Counted(std::uint64_t count, const std::string& singular, const std::string& plural) {
   return std::to_string(count) + " " + (count == 1 ? singular : plural);
@@ -31,14 +36,84 @@ std::string TimeText(std::uint64_t time_ns) {
   return text;
 }
 
-// "libmine.so  Encode (encode.cc:7)".
-std::string InObject(const Function& function) {
-  if (function.object.empty() || function.name.empty()) return function.ToString();
-  return BaseName(function.object) + "  " + function.ToString();
+// How objects are called: by their file names, or as much of their paths as tells them apart.
+class ObjectNames {
+ public:
+  explicit ObjectNames(const Report& report) : paths_(report.paths) {
+    for (const NamedFinding& named : report.findings) Add(named);
+  }
+  // Of a finding that the report need not have.
+  void Add(const NamedFinding& named) {
+    for (const Function* function :
+         {&named.culprit, &named.victim, &named.before.creator, &named.after.creator}) {
+      Add(function->object);
+    }
+    for (const Function& function : named.chain) Add(function.object);
+    for (const Function& function : named.victim_chain) Add(function.object);
+  }
+
+  [[nodiscard]] std::string Of(const std::string& path) const {
+    const auto alike = alike_.find(BaseName(path));
+    if (paths_ || alike == alike_.end()) return paths_ ? path : BaseName(path);
+    for (size_t at = path.rfind('/'); at != std::string::npos; at = path.rfind('/', at - 1)) {
+      const std::string end = path.substr(at);
+      const bool is_unique =
+          std::count_if(alike->second.begin(), alike->second.end(), [&](const std::string& other) {
+            return other.size() >= end.size() &&
+                   other.compare(other.size() - end.size(), end.size(), end) == 0;
+          }) == 1;
+      if (is_unique || at == 0) return is_unique ? end.substr(1) : path;
+    }
+    return BaseName(path);
+  }
+
+  // "libmine.so  Encode (encode.cc:7)".
+  [[nodiscard]] std::string Of(const Function& function) const {
+    if (function.object.empty()) return function.ToString();
+    if (!function.name.empty()) return Of(function.object) + "  " + InObject(function);
+    const std::string text = function.ToString();  // "libmine.so+0x1a2b"
+    return Of(function.object) + text.substr(BaseName(function.object).size());
+  }
+
+  // "Encode (encode.cc:7)", of a function with a name.
+  [[nodiscard]] static std::string InObject(const Function& function) {
+    Function brief = function;
+    brief.name = ShortName(function.name, kNameWidth);
+    return brief.ToString();
+  }
+
+ private:
+  void Add(const std::string& path) { alike_[BaseName(path)].insert(path); }
+
+  const bool paths_;
+  std::map<std::string, std::set<std::string>> alike_;
+};
+
+// Lines of at most kColumns, where there are blanks to break them at; what follows the first begins
+// below the text behind a label.
+std::string Wrapped(const std::string& label, const std::string& text) {
+  std::string line = "    " + Padded(label, kLabelled - 4);
+  std::string lines;
+  size_t at = 0;
+  bool is_first = true;
+  while (at < text.size()) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    while (end < text.size() && text[end] == ' ') ++end;  // two blanks behind an object
+    std::string word = text.substr(at, end - at);
+    const size_t visible = word.find_last_not_of(' ') + 1;
+    if (!is_first && line.size() + visible > kColumns) {
+      lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      line = std::string(kLabelled, ' ');
+    }
+    line += word;
+    is_first = false;
+    at = end;
+  }
+  return lines + line + "\n";
 }
 
-// "context 7 (device 0, created by libmine.so)".
-std::string ContextText(const NamedContext& context) {
+// "context 7 (device 0, created by libmine.so in Create (mine.cc:3))".
+std::string ContextText(const NamedContext& context, const ObjectNames& names) {
   const ContextNote& note = context.note;
   if (note.id == 0) return "no context";
   std::string about = note.primary ? "primary" : "";
@@ -46,8 +121,9 @@ std::string ContextText(const NamedContext& context) {
     about += (note.primary ? " of device " : "device ") + std::to_string(note.device);
   }
   if (!context.creator.object.empty()) {
-    about +=
-        (about.empty() ? "" : ", ") + std::string("created by ") + BaseName(context.creator.object);
+    about += (about.empty() ? "" : ", ") + std::string("created by ") +
+             names.Of(context.creator.object);
+    if (!context.creator.name.empty()) about += " in " + ObjectNames::InObject(context.creator);
   }
   return "context " + std::to_string(note.id) + (about.empty() ? "" : " (" + about + ")");
 }
@@ -84,10 +160,10 @@ struct ReportLine {
 };
 
 // What the victim had, and what it has now.
-std::vector<ReportLine> StateLines(const NamedFinding& named) {
+std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames& names) {
   const Finding& finding = named.finding;
-  const std::string before = ContextText(named.before);
-  const std::string after = ContextText(named.after);
+  const std::string before = ContextText(named.before, names);
+  const std::string after = ContextText(named.after, names);
   switch (finding.kind) {
     case FindingKind::kLeakedPush:
     case FindingKind::kExtraPop:
@@ -104,8 +180,13 @@ std::vector<ReportLine> StateLines(const NamedFinding& named) {
     case FindingKind::kLeftError:
     case FindingKind::kForkedChild:
     case FindingKind::kAfterShutdown:
+      return {{"result:", ResultName(finding.call, finding.result)}};
     case FindingKind::kBrokeCapture:
-      return {{"result:", std::to_string(finding.result)}};
+      if (named.victim_chain.empty()) {
+        return {{"result:", ResultName(finding.call, finding.result)}};
+      }
+      return {{"of:", "the capture that was begun by " + names.Of(named.victim_chain[0])},
+              {"result:", ResultName(finding.call, finding.result)}};
     case FindingKind::kResetPrimary:
     case FindingKind::kOverReleasedPrimary:
     case FindingKind::kDestroyedContext:
@@ -148,11 +229,11 @@ size_t EndOfProgram(const std::vector<Function>& chain) {
 }
 
 // The frames [0, end) and where there are more.
-std::string ChainText(const std::vector<Function>& chain, size_t end) {
+std::string ChainText(const std::vector<Function>& chain, size_t end, const ObjectNames& names) {
   std::string text;
   const size_t shown = std::min(end, kMaxFrames);
   for (size_t i = 0; i < shown; ++i) {
-    text += std::string("      ") + (i == 0 ? "at " : "by ") + InObject(chain[i]) + "\n";
+    text += std::string("      ") + (i == 0 ? "at " : "by ") + names.Of(chain[i]) + "\n";
   }
   if (shown < end) text += "      ... " + Counted(end - shown, "frame", "frames") + " more\n";
   return text;
@@ -227,21 +308,68 @@ std::size_t CountUnaudited(const Report& report) {
                     [](const ReportedProcess& process) { return process.source.empty(); }));
 }
 
-std::string FindingText(const Report& report, const NamedFinding& named) {
-  std::string text =
-      Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) + "\n";
+namespace {
+
+// Of these the function that returned is the one to repair: the call may be in a helper that every
+// push goes through.
+bool IsOfReturn(FindingKind kind) {
+  return kind == FindingKind::kLeakedPush || kind == FindingKind::kExtraPop ||
+         kind == FindingKind::kReplacedContext || kind == FindingKind::kLeftContext;
+}
+
+const Function& Headline(const NamedFinding& named) {
+  const bool is_named = !named.returned.object.empty() &&
+                        (!named.returned.name.empty() || named.culprit.name.empty());
+  return IsOfReturn(named.finding.kind) && is_named ? named.returned : named.culprit;
+}
+
+std::string AdviceText(const NamedFinding& named) {
+  const Advice advice = AdviceOf(named.finding.kind);
+  const Function& where = Headline(named);
+  const std::string in =
+      where.name.empty() ? "" : "in " + ShortName(where.name, kNameWidth) + ": ";
+  return in + advice.plain + "; with cuguest: " + advice.cuguest + " (audit.md, \"" +
+         SectionOf(named.finding.kind) + "\")";
+}
+
+std::string TextOf(const Report& report, const NamedFinding& named, const ObjectNames& names) {
+  const std::string kind = Padded(Name(named.finding.kind), kKindWidth) + " ";
+  const std::string culprit = names.Of(Headline(named));
+  // "[12] " precedes it.
+  const bool is_long = 5 + kind.size() + culprit.size() > kColumns;
+  std::string text = is_long ? std::string(Name(named.finding.kind)) + "\n    " + culprit + "\n"
+                             : kind + culprit + "\n";
   std::vector<ReportLine> lines = {{"call:", named.finding.call}};
-  if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
-  for (const ReportLine& line : StateLines(named)) lines.push_back(line);
+  const bool has_victim = !named.victim.object.empty();
+  if (has_victim) lines.push_back({"victim:", names.Of(named.victim)});
+  for (const ReportLine& line : StateLines(named, names)) lines.push_back(line);
+  lines.push_back(
+      {"why:", Consequence(named, has_victim ? names.Of(named.victim.object) : std::string())});
+  if (named.consequence_of != 0 && named.consequence_of <= report.findings.size()) {
+    const NamedFinding& cause = report.findings[named.consequence_of - 1];
+    lines.push_back({"cause:", "[" + std::to_string(named.consequence_of) + "] " +
+                                   Name(cause.finding.kind) + " by " + names.Of(Headline(cause)) +
+                                   ": repair that first"});
+  }
+  lines.push_back({"to do:", AdviceText(named)});
   lines.push_back({"", WhenText(report, named)});
-  for (const ReportLine& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
+  for (const ReportLine& line : lines) text += Wrapped(line.label, line.text);
   const bool victim_called = named.victim_function < named.chain.size();
-  text +=
-      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));
+  text += ChainText(named.chain,
+                    victim_called ? named.victim_function + 1 : EndOfProgram(named.chain), names);
   if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain));
+    text += "    the victim:\n" +
+            ChainText(named.victim_chain, EndOfProgram(named.victim_chain), names);
   }
   return text + named.suppression + "\n";
+}
+
+}  // namespace
+
+std::string FindingText(const Report& report, const NamedFinding& named) {
+  ObjectNames names(report);
+  names.Add(named);
+  return TextOf(report, named, names);
 }
 
 std::string ReportText(const Report& report) {
@@ -250,8 +378,9 @@ std::string ReportText(const Report& report) {
     text += "the program was terminated by signal " + std::to_string(report.signal) + "\n";
   }
   text += SummaryText(report);
+  const ObjectNames names(report);
   for (size_t i = 0; i < report.findings.size(); ++i) {
-    text += "[" + std::to_string(i + 1) + "] " + FindingText(report, report.findings[i]);
+    text += "[" + std::to_string(i + 1) + "] " + TextOf(report, report.findings[i], names);
   }
   text += LeftOutText(report);
   if (report.processes.empty()) {
