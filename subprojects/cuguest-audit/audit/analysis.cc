@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "audit/call_name.h"
@@ -63,6 +65,8 @@ class Analysis::State {
   void OnObject(std::uint32_t index, const Object& object) { parties_.AddObject(index, object); }
   void OnEvent(const Event& event);
   std::vector<Finding> Findings() const;
+  std::vector<Finding> Leaks() const;
+  const std::vector<FirstUse>& FirstUses() const { return first_uses_; }
   std::vector<ContextId> Stack(std::uint32_t thread) const;
   ContextNote Context(ContextId id) const { return contexts_.NoteOf(id); }
   const std::vector<Object>& objects() const { return parties_.objects(); }
@@ -80,6 +84,8 @@ class Analysis::State {
   };
 
   CausePointer CauseOf(const Event& event) const;
+  void NoteFirstUse(const Event& event, const Cause& cause);
+  [[nodiscard]] bool IsUnloaded(std::uint32_t object) const;
   void EndThread(std::uint32_t number);
   void OnWork(const Event& event, const CausePointer& cause, const ThreadModel& model);
   void OnContext(const Event& event, const CausePointer& cause);
@@ -116,6 +122,9 @@ class Analysis::State {
   Settings settings_{&contexts_, &ledger_};
   Primaries primaries_{&contexts_, &ledger_};
   std::map<std::uint32_t, Thread> threads_;
+  std::set<std::uint32_t> unloaded_;  // objects
+  std::vector<FirstUse> first_uses_;
+  std::set<std::tuple<FirstUse::What, int, std::string>> used_first_;
 };
 
 void Analysis::State::OnEvent(const Event& event) {
@@ -127,7 +136,15 @@ void Analysis::State::OnEvent(const Event& event) {
     ended_ = true;  // what libraries do afterwards is to clean up
     return;
   }
+  if (event.kind == EventKind::kUnloaded) {
+    unloaded_.insert(static_cast<std::uint32_t>(event.value));
+    return;
+  }
   const CausePointer cause = CauseOf(event);
+  NoteFirstUse(event, *cause);
+  if (event.kind == EventKind::kInitialized) {
+    return;
+  }
   Thread& thread = threads_.try_emplace(event.thread, &contexts_, &habits_, &ledger_).first->second;
   const bool has_before = event.kind == EventKind::kCall || event.kind == EventKind::kCheck;
   thread.model.Arrive(has_before ? event.before : ThreadModel::kUnknown, *cause);
@@ -168,6 +185,54 @@ CausePointer Analysis::State::CauseOf(const Event& event) const {
   return cause;
 }
 
+void Analysis::State::NoteFirstUse(const Event& event, const Cause& cause) {
+  FirstUse::What what = FirstUse::kCall;
+  if (event.kind == EventKind::kInitialized) {
+    what = FirstUse::kInitialized;
+  } else if (event.kind == EventKind::kContext) {
+    what = FirstUse::kContext;
+  } else if (event.kind != EventKind::kCall && event.kind != EventKind::kUsed) {
+    return;
+  }
+  const int device = what == FirstUse::kContext ? event.device : -1;
+  if (cause.party() == 0 || !used_first_.emplace(what, device, event.name).second) {
+    return;
+  }
+  Finding finding = FindingOf(FindingKind::kForbidden, cause);
+  finding.device = device;
+  if (what == FirstUse::kContext) {
+    finding.after.id = event.context;
+    finding.after.device = event.device;
+    finding.after.primary = event.primary;
+    finding.after.creator = cause.place();
+  }
+  first_uses_.push_back({what, std::move(finding)});
+}
+
+// A library that is loaded again is there.
+bool Analysis::State::IsUnloaded(std::uint32_t object) const {
+  for (std::uint32_t i = 1; i < objects().size(); ++i) {
+    if (parties_.Canonical(i) == object && unloaded_.count(i) == 0) {
+      return false;
+    }
+  }
+  return object != 0;
+}
+
+std::vector<Finding> Analysis::State::Leaks() const {
+  std::vector<Finding> leaks = primaries_.Leaks();
+  contexts_.ForEachLiving([&](ContextId id, const ContextFacts& facts) {
+    if (facts.primary || facts.made == nullptr || !IsUnloaded(facts.made->place().object)) {
+      return;
+    }
+    Finding finding = FindingOf(FindingKind::kLeakedContext, *facts.made);
+    finding.device = facts.device;
+    finding.before = contexts_.NoteOf(id);
+    leaks.push_back(std::move(finding));
+  });
+  return leaks;
+}
+
 void Analysis::State::OnWork(const Event& event, const CausePointer& cause,
                              const ThreadModel& model) {
   const WorkKind kind = WorkOf(event.name);
@@ -200,8 +265,7 @@ void Analysis::State::OnContext(const Event& event, const CausePointer& cause) {
   if (former == event.context && former != 0) {
     return;  // told twice
   }
-  if (former != 0 && contexts_.Find(former)->destroyed == nullptr &&
-      ChargeOf(former, &charge)) {
+  if (former != 0 && contexts_.Find(former)->destroyed == nullptr && ChargeOf(former, &charge)) {
     ledger_.Add(charge);
   }
   contexts_.Make(event.context, event.device, event.primary, cause);
@@ -253,8 +317,7 @@ void Analysis::State::EndPrimary(int device, const CausePointer& cause) {
     return;
   }
   Charge charge;
-  if (facts->made != nullptr && !facts->made->Has(cause->party()) &&
-      ChargeOf(context, &charge)) {
+  if (facts->made != nullptr && !facts->made->Has(cause->party()) && ChargeOf(context, &charge)) {
     ledger_.Add(charge);
   }
   settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
@@ -538,6 +601,10 @@ void Analysis::OnObject(std::uint32_t index, const Object& object) {
 void Analysis::OnEvent(const Event& event) { state_->OnEvent(event); }
 
 std::vector<Finding> Analysis::Findings() const { return state_->Findings(); }
+
+std::vector<Finding> Analysis::Leaks() const { return state_->Leaks(); }
+
+const std::vector<Analysis::FirstUse>& Analysis::FirstUses() const { return state_->FirstUses(); }
 
 std::vector<ContextId> Analysis::Stack(std::uint32_t thread) const { return state_->Stack(thread); }
 

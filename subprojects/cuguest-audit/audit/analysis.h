@@ -56,6 +56,18 @@ class Analysis {
   // turns out to manage contexts itself. After the last event this is final.
   [[nodiscard]] std::vector<Finding> Findings() const;
 
+  // What is never given back: references of primary contexts, and contexts of libraries that were
+  // unloaded. To be asked after the last event.
+  [[nodiscard]] std::vector<Finding> Leaks() const;
+  // Who was the first to initialise CUDA, to make a context of each device, and to make each call
+  // that is an event; of the kind kForbidden.
+  struct FirstUse {
+    enum What : std::uint8_t { kInitialized, kContext, kCall };
+    What what;
+    Finding finding;
+  };
+  [[nodiscard]] const std::vector<FirstUse>& FirstUses() const;
+
   // The contexts on a thread's stack, the current one last, as far as events tell.
   [[nodiscard]] std::vector<ContextId> Stack(std::uint32_t thread) const;
   [[nodiscard]] ContextNote Context(ContextId id) const;

@@ -48,7 +48,7 @@ struct Cause {
   int result = 0;
   int device = -1;
   ContextId after = 0;
-  bool at_end = false;  // after exit() was called
+  bool at_end = false;                 // after exit() was called
   std::shared_ptr<const Chain> chain;  // not null
   std::vector<Caller> callers;
 };

@@ -37,6 +37,8 @@ inline constexpr char kDirectoryVariable[] = "CUGUEST_AUDIT_DIR";  // of the cha
 // Sources to try, in this order, with commas between: cudasim, cupti, sanitizer, which is also the
 // order without it.
 inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
+// Patterns of calls' names, with commas between: the first call of each function is an event.
+inline constexpr char kWatchVariable[] = "CUGUEST_AUDIT_WATCH";
 // Paths of libcupti.so and libsanitizer-public.so, where the usual ones are not to be used.
 inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
 inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
@@ -78,10 +80,10 @@ enum class RecordKind : std::uint8_t {
   kContinuation,  // of the record before
   kEvent,         // EventRecord
   kChain,         // ChainRecord, then its FrameRecords
-  kObject,        // TextRecord: the path; then, after zeros, the build id in hexadecimal and the soname
-  kName,          // TextRecord: the name of a call
-  kSource,        // TextRecord: the name of the source that gives this process's events
-  kNote,  // TextRecord: a source that could not be had, what a source cannot see: for people
+  kObject,  // TextRecord: the path; then, after zeros, the build id in hexadecimal and the soname
+  kName,    // TextRecord: the name of a call
+  kSource,  // TextRecord: the name of the source that gives this process's events
+  kNote,    // TextRecord: a source that could not be had, what a source cannot see: for people
 };
 
 inline constexpr std::size_t kSlotBody = 112;

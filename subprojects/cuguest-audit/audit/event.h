@@ -26,8 +26,8 @@ inline constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
 // was unloaded keeps its name.
 struct Object {
   std::string path;
-  std::string build_id;   // in hexadecimal; empty if it has none
-  std::string file = {};  // that has its code, where `path` is no file
+  std::string build_id;     // in hexadecimal; empty if it has none
+  std::string file = {};    // that has its code, where `path` is no file
   std::string soname = {};  // empty: it has none, or that is not known
 };
 
@@ -49,7 +49,9 @@ enum class EventKind : std::uint8_t {
   kContext,  // a context was made during the call `name`; `device`, `primary` and `context` are set
   kUsed,     // the first work in `context`: an allocation, a stream, a launch
   kThreadEnd,
-  kProcessEnd,  // by exit(); without one the process ended by a signal or _exit
+  kProcessEnd,   // by exit(); without one the process ended by a signal or _exit
+  kInitialized,  // the call `name` initialises CUDA in the process
+  kUnloaded,     // at the process's end: the object `value` is not loaded any more
 };
 
 // Whether a call of the driver was a CUDA runtime's, which retains and releases primary contexts

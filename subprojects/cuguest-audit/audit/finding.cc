@@ -36,6 +36,9 @@ constexpr KindRow kKinds[] = {
     {FindingKind::kBrokeCapture, "broke a stream capture", "broke-capture"},
     {FindingKind::kForkedChild, "device work in a forked child", "forked-child"},
     {FindingKind::kAfterShutdown, "call after the driver's shutdown", "after-shutdown"},
+    {FindingKind::kLeakedReference, "never released a primary context", "leaked-reference"},
+    {FindingKind::kLeakedContext, "never destroyed a context", "leaked-context"},
+    {FindingKind::kForbidden, "did what is forbidden", "forbidden-use"},
 };
 static_assert(std::size(kKinds) == kFindingKinds);
 

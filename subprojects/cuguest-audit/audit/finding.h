@@ -36,8 +36,11 @@ enum class FindingKind : std::uint8_t {
   kBrokeCapture,          // a capture in progress of the victim's is lost
   kForkedChild,           // a call in a process forked after CUDA's start
   kAfterShutdown,         // a call after the driver was shut down
+  kLeakedReference,       // a primary context was retained and never released
+  kLeakedContext,         // a context of a library that was unloaded was never destroyed
+  kForbidden,             // what the user forbids
 };
-inline constexpr std::size_t kFindingKinds = 18;
+inline constexpr std::size_t kFindingKinds = 21;
 
 // For people: "leaked push".
 const char* Name(FindingKind kind);

@@ -15,8 +15,9 @@ constexpr char kMagic[] = "cuguest-audit-log ";
 constexpr char kEnd[] = "end";
 constexpr std::size_t kLongestLine = std::size_t{1} << 22;
 
-constexpr const char* kEventKinds[] = {"call", "entered",    "check",      "context",
-                                       "used", "thread_end", "process_end"};
+constexpr const char* kEventKinds[] = {"call",        "entered",     "check",
+                                       "context",     "used",        "thread_end",
+                                       "process_end", "initialized", "unloaded"};
 
 std::string Escaped(const std::string& text) {
   std::string escaped;
@@ -119,8 +120,8 @@ void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
 void LogWriter::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
   Switch(process);
   *out_ += "object " + std::to_string(index) + " " + WordOf(object.build_id) +
-           (object.soname.empty() ? "" : ":" + WordOf(object.soname)) + " " +
-           Escaped(object.path) + "\n";
+           (object.soname.empty() ? "" : ":" + WordOf(object.soname)) + " " + Escaped(object.path) +
+           "\n";
 }
 
 void LogWriter::OnEvent(std::uint32_t process, const Event& event) {

@@ -45,10 +45,11 @@ class Parties {
 
  private:
   std::vector<Object> objects_;
-  std::vector<PartyId> parties_;  // of the objects
+  std::vector<PartyId> parties_;          // of the objects
   std::vector<std::uint32_t> canonical_;  // of the objects
   std::map<std::string, PartyId> ids_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> code_;  // by what identifies it
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t>
+      code_;  // by what identifies it
 };
 
 }  // namespace cuguest::audit

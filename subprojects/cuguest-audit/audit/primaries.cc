@@ -11,6 +11,7 @@ namespace cuguest::audit {
 void Primaries::Retain(int device, Runtime runtime, const std::shared_ptr<const Cause>& cause) {
   Held& held = holders_[device][runtime == Runtime::kShared ? kRuntime : cause->party()];
   ++held.count;
+  held.of_runtime += runtime == Runtime::kOwn ? 1 : 0;
   held.last = cause;
 }
 
@@ -24,6 +25,9 @@ bool Primaries::Release(int device, Runtime runtime, const Cause& cause) {
     }
   }
   if (own != holders.end()) {
+    if (runtime == Runtime::kOwn && own->second.of_runtime > 0) {
+      --own->second.of_runtime;
+    }
     if (--own->second.count == 0) {
       holders.erase(own);
     }
@@ -67,8 +71,24 @@ void Primaries::Add(FindingKind kind, int device, const Cause& cause, const Caus
   ledger_->Add({std::move(finding), {}});
 }
 
-std::shared_ptr<const Cause> Primaries::HolderOf(int device, Runtime runtime,
-                                                 PartyId party) const {
+std::vector<Finding> Primaries::Leaks() const {
+  std::vector<Finding> leaks;
+  for (const auto& [device, holders] : holders_) {
+    for (const auto& [party, held] : holders) {
+      if (party == 0 || party == kRuntime || held.count <= held.of_runtime) {
+        continue;
+      }
+      Finding finding = FindingOf(FindingKind::kLeakedReference, *held.last);
+      finding.device = device;
+      finding.count = held.count - held.of_runtime;
+      finding.before = contexts_->NoteOf(contexts_->PrimaryOf(device));
+      leaks.push_back(std::move(finding));
+    }
+  }
+  return leaks;
+}
+
+std::shared_ptr<const Cause> Primaries::HolderOf(int device, Runtime runtime, PartyId party) const {
   const auto holders = holders_.find(device);
   if (holders == holders_.end()) {
     return nullptr;

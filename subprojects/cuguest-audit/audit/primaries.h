@@ -32,6 +32,10 @@ class Primaries {
   // matters; null: there is none.
   void Reset(int device, const Cause& cause, const Cause* on_stack);
 
+  // References of parties that nobody has released: of the call that retained last, with their
+  // number.
+  [[nodiscard]] std::vector<Finding> Leaks() const;
+
   // The primary context that was made, or null: is it to be charged, and to whom?
   // `others`: who may mind if nobody of another party called.
   static bool ChargeOf(const ContextFacts& facts, ContextNote note, std::vector<Victim> others,
@@ -43,6 +47,7 @@ class Primaries {
  private:
   struct Held {
     std::uint64_t count = 0;
+    std::uint64_t of_runtime = 0;       // of them, which a runtime in the party's object keeps
     std::shared_ptr<const Cause> last;  // retain
   };
   using Holders = std::map<PartyId, Held>;

@@ -317,8 +317,8 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
   const auto place = static_cast<std::int64_t>(position);
   const auto found = static_cast<std::int64_t>(returned.depth);
   finding.depth = kind == FindingKind::kReplacedContext ? 0
-                  : place < found                      ? place - found
-                                                       : place - found + 1;
+                  : place < found                       ? place - found
+                                                        : place - found + 1;
   if (is_victims) finding.victim_chain = expected.put->chain;
   if (culprit == returned.party) finding.cause = returned.suffered;
   if (outer->suffered.call.empty()) {
@@ -328,9 +328,14 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
     Settle(pending);
   }
   const bool is_victim = habits_->IsVictim(victim, cause->thread);
-  pending->push_back(
-      {{std::move(finding), {victim}}, culprit, returned.party, outer->number, expected, position,
-       /*stands=*/false, cause->at_end});
+  pending->push_back({{std::move(finding), {victim}},
+                      culprit,
+                      returned.party,
+                      outer->number,
+                      expected,
+                      position,
+                      /*stands=*/false,
+                      cause->at_end});
   outer->has_pending = true;
   return is_victim;
 }

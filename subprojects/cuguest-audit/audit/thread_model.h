@@ -25,10 +25,10 @@
 //
 // Note [Chains that end early]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A chain ends at code without unwind tables, such as what calls the static destructors of a library
-// in dlclose(). Where its outermost frame is closely below the frames of a strand, on the same
-// memory, it continues those: who is above it may not have returned, and the thread's outermost
-// party, if it put there what the culprit took, is the victim.
+// A chain ends at code without unwind tables, such as what calls the static destructors of a
+// library in dlclose(). Where its outermost frame is closely below the frames of a strand, on the
+// same memory, it continues those: the activations above it may not have returned, and the thread's
+// outermost party, if it put there what the culprit took, is the victim.
 //
 // Thread-safe: no.
 
@@ -128,7 +128,7 @@ class ThreadModel {
     std::uint32_t object;   // of the outermost frame
     std::uint64_t address;  // likewise
     std::uint64_t last_seen;
-    std::uint64_t innermost = 0;  // frame of the last chain
+    std::uint64_t innermost = 0;               // frame of the last chain
     std::vector<Activation> activations = {};  // outermost first
   };
 

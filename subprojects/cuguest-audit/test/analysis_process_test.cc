@@ -37,10 +37,11 @@ context cuDevicePrimaryCtxRetain context=5 device=0 primary=1 | host
 
 BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
   const std::string made = "context cudaMalloc context=5 device=0 primary=1 | third libc\n";
-  // Nobody called: the victim is who has a context of its own there.
+  // Nobody called: the victim is a party that has a context of its own there.
   BOOST_TEST(FindingsIn(kHost + "t2 " + made) == "created-primary cudaMalloc third>host");
-  BOOST_TEST(FindingsIn(kHost + "t2 context cudaSetDevice context=5 device=0 primary=1 | third\n") ==
-             "query-created-primary cudaSetDevice third>host");
+  BOOST_TEST(
+      FindingsIn(kHost + "t2 context cudaSetDevice context=5 device=0 primary=1 | third\n") ==
+      "query-created-primary cudaSetDevice third>host");
   BOOST_TEST(FindingsIn("t2 " + made + kHost) == "created-primary cudaMalloc third>host");
   BOOST_TEST(FindingsIn("context cuCtxCreate context=1 device=0 | guest host\n"
                         "cuCtxCreate 0>1 context=1 | guest host\nt2 " +
@@ -49,6 +50,47 @@ BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
   BOOST_TEST(FindingsIn(kHost + "t2 context cudaMalloc context=5 device=0 primary=1 | host\n") ==
              "");
   BOOST_TEST(FindingsIn("check 0>0 | host\nt2 " + made) == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_never_given_back) {
+  const auto leaks = [](const std::string& events) {
+    Replayed replayed(LogOf(kHost + events));
+    std::string text;
+    for (const cuguest::audit::Finding& finding : replayed.analysis().Leaks()) {
+      text += std::string(Identifier(finding.kind)) + " x" + std::to_string(finding.count) + ";";
+    }
+    return text;
+  };
+  const std::string retain = "cuDevicePrimaryCtxRetain 1>1 context=5 device=0 | third host\n";
+  const std::string release = "cuDevicePrimaryCtxRelease 1>1 device=0 | third host\n";
+  BOOST_TEST(leaks(retain + retain + retain) == "leaked-reference x3;");
+  BOOST_TEST(leaks(retain + retain + release) == "leaked-reference x1;");
+  BOOST_TEST(leaks(retain + release) == "");
+  // What runtimes hold until the end.
+  for (const char* runtime : {"runtime=1", "runtime=2"}) {
+    BOOST_TEST(leaks(std::string("cuDevicePrimaryCtxRetain 1>1 context=5 device=0 ") + runtime +
+                     " | third host\n") == "");
+  }
+  // Objects as scenario.cc numbers them: 3 is "third".
+  const std::string made = "context cuCtxCreate context=7 device=0 | third host\n";
+  BOOST_TEST(leaks(made) == "");
+  BOOST_TEST(leaks(made + "unloaded value=3\n") == "leaked-context x1;");
+  BOOST_TEST(leaks(made + "unloaded value=4\n") == "");
+  BOOST_TEST(leaks(made + "cuCtxDestroy 1>1 context=7 | third host\nunloaded value=3\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(who_is_first) {
+  Replayed replayed(LogOf("initialized cuInit 0>0 | third host\n" + kHost +
+                          "cuCtxPushCurrent 1>1 context=1 | guest host\n"
+                          "cuCtxPushCurrent 1>1 context=1 | fourth host\n"
+                          "context cuCtxCreate context=2 device=1 | guest host\n"));
+  std::string text;
+  for (const auto& use : replayed.analysis().FirstUses()) {
+    text += std::to_string(use.what) + " " + use.finding.call + " " +
+            std::to_string(use.finding.culprit.object) + ";";
+  }
+  BOOST_TEST(text ==
+             "0 cuInit 3;1 cuCtxCreate 1;2 cuCtxCreate 1;2 cuCtxPushCurrent 2;1 cuCtxCreate 2;");
 }
 
 BOOST_AUTO_TEST_CASE(work_lost_with_a_context) {
@@ -62,13 +104,12 @@ cuCtxCreate 0>1 context=1 | third host
   // By an enter and a leave function, and by a library that the host called.
   BOOST_TEST(FindingsIn(create + "used cuStreamCreate 1>1 context=1 | host\n" + destroy) ==
              "destroyed-work cuCtxDestroy third>host");
-  BOOST_TEST(FindingsIn(create + "used cuModuleLoad 1>1 context=1 | guest host\n" + destroy) ==
-             "");
+  BOOST_TEST(FindingsIn(create + "used cuModuleLoad 1>1 context=1 | guest host\n" + destroy) == "");
   // Its own work; and what the host freed again.
   BOOST_TEST(FindingsIn(create + "used cudaMalloc 1>1 context=1 | third host\n" + destroy) == "");
   BOOST_TEST(FindingsIn(create + work + "used cudaFree 1>1 context=1 | host:8 third host\n" +
                         destroy) == "");
-  // The host gave it: a library that works in its caller's context knows whose it is.
+  // The host gave it: a library knows that it works in its caller's context.
   BOOST_TEST(FindingsIn(kHost + "used cudaMalloc 1>1 context=1 | third host\n" +
                         "cuCtxDestroy 1>0 context=1 | host\n") == "");
   // The host put it there itself.

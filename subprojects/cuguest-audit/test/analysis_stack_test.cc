@@ -413,7 +413,8 @@ BOOST_AUTO_TEST_CASE(depth_is_that_of_the_first_time) {
                "cuCtxPushCurrent 2>2 context=2 | third host\ncheck 2>2 | host\n",
                "depth 1\n"},
            Row{"cuCtxPushCurrent 1>2 context=2 | host\ncuCtxPushCurrent 2>3 context=3 | host\n"
-               "cuCtxPopCurrent 3>2 | third host\ncuCtxPopCurrent 2>1 | third host\ncheck 1>1 | host\n",
+               "cuCtxPopCurrent 3>2 | third host\ncuCtxPopCurrent 2>1 | third host\ncheck 1>1 | "
+               "host\n",
                "depth -1\n"},
            // By another place, after the first one.
            Row{"cuCtxPushCurrent 1>2 context=2 | third host\n"
@@ -427,19 +428,21 @@ BOOST_AUTO_TEST_CASE(depth_is_that_of_the_first_time) {
 
 BOOST_AUTO_TEST_CASE(fault_of_a_callback_is_the_cause_of_its_callers) {
   const std::string push = "cuCtxPushCurrent 1>2 context=2 | third host\n";
-  const auto text = [](const std::string& events) { return Replayed(LogOf(kHost + events)).Text(); };
+  const auto text = [](const std::string& events) {
+    return Replayed(LogOf(kHost + events)).Text();
+  };
   // The callback leaves an entry, which its caller pops in place of its own.
   const std::string leak = text(push + "cuCtxPushCurrent 2>3 context=3 | host:7 third host\n" +
                                 "cuCtxPopCurrent 3>2 | third:2 host\ncheck 2>2 | host\n");
-  BOOST_TEST(leak.find("  after leaked-push by cuCtxPushCurrent of /bin/host+0x7\n") !=
-                 std::string::npos,
-             leak);
+  BOOST_TEST(
+      leak.find("  after leaked-push by cuCtxPushCurrent of /bin/host+0x7\n") != std::string::npos,
+      leak);
   // It pops once too often, and so its caller does.
   const std::string pop = text(push + "cuCtxPopCurrent 2>1 | host:7 third host\n" +
                                "cuCtxPopCurrent 1>0 | third:2 host\ncheck 0>0 | host\n");
-  BOOST_TEST(pop.find("  after extra-pop by cuCtxPopCurrent of /bin/host+0x7\n") !=
-                 std::string::npos,
-             pop);
+  BOOST_TEST(
+      pop.find("  after extra-pop by cuCtxPopCurrent of /bin/host+0x7\n") != std::string::npos,
+      pop);
   BOOST_TEST(text(push + "check 2>2 | host\n").find("  after leaked-push") == std::string::npos);
 }
 
@@ -465,8 +468,9 @@ BOOST_AUTO_TEST_CASE(chain_that_ends_early) {
   const std::string pop = "cuCtxPopCurrent 1>0 | third@-4096\n";
   BOOST_TEST(FindingsIn(kHost + pop + "check 0>0 | host\n") ==
              "extra-pop cuCtxPopCurrent third>host");
-  BOOST_TEST(FindingsIn(kHost + "cuCtxSetCurrent 1>2 context=2 | third@-4096\ncheck 2>2 | host\n") ==
-             "replaced-context cuCtxSetCurrent third>host");
+  BOOST_TEST(
+      FindingsIn(kHost + "cuCtxSetCurrent 1>2 context=2 | third@-4096\ncheck 2>2 | host\n") ==
+      "replaced-context cuCtxSetCurrent third>host");
   BOOST_TEST(FindingsIn(kHost + pop + "cuCtxPushCurrent 0>1 context=1 | third@-4096\n" +
                         "check 1>1 | host\n") == "");
   // Those above it may not have returned.

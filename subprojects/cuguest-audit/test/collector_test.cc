@@ -41,8 +41,8 @@ std::ostream& operator<<(std::ostream& out, const Seen& seen) {
 }
 
 std::string Describe(const Event& event) {
-  static const char* const kKinds[] = {"call", "entered", "check",      "context",
-                                       "used", "thread",  "process end"};
+  static const char* const kKinds[] = {"call",   "entered",     "check",       "context", "used",
+                                       "thread", "process end", "initialized", "unloaded"};
   const std::string kind = kKinds[static_cast<int>(event.kind)];
   return event.name.empty() ? kind : kind + " " + event.name;
 }
@@ -85,6 +85,7 @@ struct Audit {
   std::vector<Seen> seen() const {
     std::vector<Seen> result;
     for (const Event& event : events.at(pid)) {
+      if (event.kind == EventKind::kInitialized || event.kind == EventKind::kUnloaded) continue;
       result.push_back({Describe(event), event.before, event.after, event.result});
     }
     return result;

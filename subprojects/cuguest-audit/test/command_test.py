@@ -204,8 +204,8 @@ run = Run("--", host, "replaced-context")
 check("why: the device of the next launch", "next launch runs on GPU 0, in context" in run.err, run)
 check("a result has its name", "result: CUDA_ERROR_DEINITIALIZED" in Run("--", host, "after-shutdown").err)
 check("cudaSetDevice is no query", "query" not in Run("--", host, "query-created-primary").err.split("\n", 2)[2])
-check("the origin of a context", re.search(r"created by audit_host\s+in\s+\(anonymous\s+namespace\)::Create", Run("--", host, "leaked-push").err))
-check("the origin of a capture", re.search(r"of: +the capture that was begun by audit_host  \S+ ?\S*CaptureAround",
+check("the origin of a context", re.search(r"created by audit_host\s+in\s+Create", Run("--", host, "leaked-push").err))
+check("the origin of a capture", re.search(r"of: +the capture that was begun by audit_host  CaptureAround",
                                            Run("--", host, "broke-capture").err))
 run = Run("--paths", "--", host, "leaked-push")
 check("--paths", f"{hostile}  hostile::LeakPush" in run.err and f"victim: {host}" in run.err, run)
@@ -229,6 +229,38 @@ if knows_lines:
 run = Run("--", host, "unload")
 check("the headline has the function that returned", re.search(r"^\[1\] leaked push +\S+  PluginLeaksPush", run.err, re.M)
       and run.findings[0]["returned"]["function"] == "PluginLeaksPush", run)
+
+# What is found if it is asked for.
+run = Run("--leaks=yes", "--", host, *["created-primary"] * 3)
+finding = found(run, "leaked-reference")
+check("--leaks=yes: a reference", finding and finding["count"] == 3 and finding["victim"] is None
+      and finding["culprit"].get("function") == "hostile::CreatePrimary", run)
+run = Run("--leaks=yes", "--error-exitcode=9", "--", host, "unload-keeper")
+check("--leaks=yes: a context of a library that was unloaded", run.code == 9 and run.kinds() == ["leaked-context"]
+      and run.findings[0]["culprit"]["object"] == plugin, run)
+run = Run("--leaks=yes", "--", host, "well", "unload")
+check("--leaks=yes: contexts of libraries that are loaded are none", run.kinds() == ["leaked-push"], run)
+check("--leaks=no", Run("--leaks=no", "--", host, "unload-keeper").kinds() == Run("--", host, "unload-keeper").kinds() == [])
+FORBIDDEN = {
+    ("init", "print"): ("cuInit", "main"),
+    ("context", "well"): ("cuCtxCreate", "(anonymous namespace)::Create"),
+    ("context:0", "well"): ("cuCtxCreate", "(anonymous namespace)::Create"),
+    ("context:1", "well"): None,
+    ("api:cuCtxPush*", "leaked-push"): ("cuCtxPushCurrent", "(anonymous namespace)::CallWith"),
+    ("api:cuCtxSync*", "use-device-zero"): None,
+    ("api:cudaMalloc", "use-device-zero"): ("cudaMalloc", "(anonymous namespace)::AllocateOn"),
+    ("api:cuMemAlloc", "freed-work"): ("cuMemAlloc", "(anonymous namespace)::AllocateAndFree"),
+    ("api:cuStreamCreate", "broke-capture"): ("cuStreamCreate", "(anonymous namespace)::CaptureAround"),
+}
+for (what, word), expected in FORBIDDEN.items():
+    run = Run(f"--forbid={what}", "--error-exitcode=9", "--", host, word, "exit")
+    uses = [(use["call"], use["culprit"].get("function")) for use in run.findings if use["kind"] == "forbidden-use"]
+    check(f"--forbid={what}: {word}", uses == ([expected] if expected else [])
+          and (run.code == 9 or not run.findings) and (not uses or "did what is forbidden" in run.err), run)
+    check(f"--forbid={what}: the schema", not schema.errors(run.report, report_schema))
+log = pathlib.Path(folder.name) / "forbid.log"
+Run(f"--log={log}", "--", host, "well")
+check("--forbid and --replay", Run("--forbid=init", f"--replay={log}").kinds() == ["forbidden-use"])
 
 # How a process ends.
 run = Run("--", host, "left-in-the-end", "quick_exit")
@@ -449,6 +481,9 @@ BAD = {
     ("--suppressions=/", "--", host, "print"): "/: Is a directory",
     (f"--suppressions={supp}", "--", host, "print"): "known.supp:5: expected fun:, obj:, src:, ... or }, found \"function:f\"",
     ("--error-exitcode=0", "--", host, "print"): "a number from 1 to 255",
+    ("--leaks=some", "--", host, "print"): "yes or no",
+    ("--forbid=all", "--", host, "print"): "init, context, context:N or api:PATTERN",
+    ("--forbid=context:x", "--", host, "print"): "init, context, context:N or api:PATTERN",
 }
 for words, message in BAD.items():
     run = Run(*words, json_file=False)
@@ -465,7 +500,7 @@ check("a file that cannot be run", run.code == 126 and "Permission denied" in ru
 # The schema lists all kinds.
 kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
 identifiers = re.findall(r'"([a-z]+(?:-[a-z]+)+)"\}', (root / "audit" / "finding.cc").read_text())
-check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE]) == sorted(identifiers), identifiers)
+check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE, "leaked-reference", "leaked-context", "forbidden-use"]) == sorted(identifiers), identifiers)
 check("the schema has all kinds of findings", kinds == identifiers and len(kinds) > 10, (kinds, identifiers))
 checker = json.loads(json.dumps(again.report))
 checker["findings"][0]["kind"] = "unknown"

@@ -75,7 +75,7 @@ std::string ErrorIn(const std::string& log, int* events = nullptr) {
 audit::Event RandomEvent(std::mt19937_64* random) {
   const auto number = [&] { return (*random)() >> ((*random)() % 64); };
   audit::Event event;
-  event.kind = static_cast<audit::EventKind>(number() % 7);
+  event.kind = static_cast<audit::EventKind>(number() % 9);
   event.time_ns = number();
   event.thread = static_cast<std::uint32_t>(number());
   event.name = number() % 4 == 0 ? "" : "cuCall" + std::to_string(number() % 100);

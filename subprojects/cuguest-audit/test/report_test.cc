@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(names_for_people) {
            {"operator<", "operator<"},
            {"A::operator<<", "A::operator<<"},
            {"A::operator->", "A::operator->"},
-           {"(anonymous namespace)::Leak", "(anonymous namespace)::Leak"},
+           {"(anonymous namespace)::Leak", "Leak"},
            {"f<(anonymous namespace)::Long>::g", "f<...>::g"},
            {"f<unfinished argument list", "f<unfinished argument list"},
            {"", ""},

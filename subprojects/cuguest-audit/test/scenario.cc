@@ -119,7 +119,8 @@ std::string LogOf(std::string_view scenario, bool forked) {
       } else if (word.find('=') != std::string::npos) {
         fields += " " + word;
       } else if (word == "check" || word == "entered" || word == "context" || word == "used" ||
-                 word == "thread_end" || word == "process_end") {
+                 word == "thread_end" || word == "process_end" || word == "initialized" ||
+                 word == "unloaded") {
         kind = word;
       } else {
         name = word;

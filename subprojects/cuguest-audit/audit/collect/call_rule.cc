@@ -81,9 +81,9 @@ constexpr CallRule kRuntimeRules[] = {
 
 // Beginnings of the names of what works in a context, without "cu" or "cuda".
 constexpr const char* kWork[] = {
-    "Launch",      "Memcpy",        "Memset",         "LinkCreate",         "GraphLaunch",
-    "EventCreate", "MemPoolCreate", "MemAllocAsync",  "MemAllocFromPool",   "MallocAsync",
-    "MallocFromPool",
+    "Launch",           "Memcpy",      "Memset",         "LinkCreate",
+    "GraphLaunch",      "EventCreate", "MemPoolCreate",  "MemAllocAsync",
+    "MemAllocFromPool", "MallocAsync", "MallocFromPool",
 };
 // Of what stays in it, and goes with it.
 constexpr const char* kMake[] = {
@@ -98,6 +98,16 @@ constexpr const char* kFree[] = {
 constexpr const char* kOfPools[] = {"FreeAsync", "MemFreeAsync"};
 
 std::atomic<std::uint32_t> next_number{1};
+const char* watched = "";
+
+// The pattern ends with a comma or the text's end.
+bool Matches(const char* pattern, const char* text) {
+  if (*pattern == '\0' || *pattern == ',') return *text == '\0';
+  if (*pattern == '*') {
+    return Matches(pattern + 1, text) || (*text != '\0' && Matches(pattern, text + 1));
+  }
+  return *text != '\0' && (*pattern == '?' || *pattern == *text) && Matches(pattern + 1, text + 1);
+}
 
 constexpr CallRule kCommon = {"", CallClass::kCommon, "", kNone};
 constexpr CallRule kWorkRule = {"", CallClass::kWork, "", kNone};
@@ -157,6 +167,17 @@ const CallRule* FindRule(Domain domain, const char* name) {
   return std::strlen(name) > prefix ? RuleOfWork(name + prefix) : &kCommon;
 }
 
+bool MatchesOneOf(const char* patterns, const char* text) {
+  while (*patterns != '\0') {
+    if (Matches(patterns, text)) return true;
+    patterns += std::strcspn(patterns, ",");
+    patterns += *patterns == ',' ? 1 : 0;
+  }
+  return false;
+}
+
+void WatchCalls(const char* patterns) { watched = patterns; }
+
 std::size_t LengthOfBaseName(const char* name) {
   std::size_t length = std::strlen(name);
   for (std::size_t before = 0; before != length;) {
@@ -185,6 +206,7 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->creates = StartsWith(base, "cuCtxCreate");
   info->makes_current =
       std::strcmp(base, "cuCtxPushCurrent") == 0 || std::strcmp(base, "cuCtxSetCurrent") == 0;
+  info->is_watched = MatchesOneOf(watched, base);
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;
   if (infos_[index].compare_exchange_strong(winner, info, std::memory_order_acq_rel)) return info;

@@ -45,6 +45,11 @@ struct CallRule {
 // Of `name`, without suffixes. Never null: unknown functions are common.
 const CallRule* FindRule(Domain domain, const char* name);
 
+// Whether `text` is as one of `patterns`, between commas, says; * is any text, ? any letter.
+bool MatchesOneOf(const char* patterns, const char* text);
+// The functions that are watched, before the first of them is made.
+void WatchCalls(const char* patterns);
+
 // The name as callers write it: "cuCtxPushCurrent" of "cuCtxPushCurrent_v2", and without _ptsz,
 // _ptds and the version that CUPTI puts behind names of the runtime.
 std::size_t LengthOfBaseName(const char* name);
@@ -60,6 +65,8 @@ struct CallInfo {
   bool makes_current = false;  // cuCtxPushCurrent, cuCtxSetCurrent: the one that is named
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};
+  bool is_watched = false;                           // by its name
+  mutable std::atomic<bool> is_told{false};          // likewise: its first call was an event
   std::uint32_t number = 0;                          // of the name, in the channel
   mutable std::atomic<std::uint32_t> defined_in{0};  // the channel's epoch, see ObjectTable
 };

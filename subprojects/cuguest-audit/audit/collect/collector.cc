@@ -390,8 +390,8 @@ bool IsFirstOfCaller(Thread* thread, const ReportedCall& call) {
   const CachedChain* chain = Capture(thread, call.frame);
   if (chain == nullptr || chain->object == nullptr) return false;
   // Objects are fewer than 2^13.
-  const std::uint64_t work = (call.context << 14) + chain->object->number * 2 +
-                             (call_class == CallClass::kMake ? 1 : 0);
+  const std::uint64_t work =
+      (call.context << 14) + chain->object->number * 2 + (call_class == CallClass::kMake ? 1 : 0);
   std::atomic<std::uint64_t>& told =
       told_work[(work * 0x9E3779B97F4A7C15u >> 32) % std::size(told_work)];
   if (told.load(std::memory_order_relaxed) == work) return false;
@@ -434,7 +434,8 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
   if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) Begin(thread);
   EventRecord event = MakeEvent(*thread, EventKind::kCall);
   const bool is_event = Judge(*thread, call, &event) || call.context != thread->before ||
-                        IsBadResult(*call.info, call.result) || is_first_of_child;
+                        IsBadResult(*call.info, call.result) || is_first_of_child ||
+                        (call.info->is_watched && !call.info->is_told.exchange(true));
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
   const bool is_first_work = IsFirstWork(thread, call);
   if (IsFirstOfCaller(thread, call) || is_first_work) {
@@ -491,8 +492,22 @@ void CheckAtExit() {
   Write(*thread, nullptr, chain, &event);
 }
 
+void TellUnloaded() {
+  const std::uint32_t epoch = channel_epoch.load(std::memory_order_relaxed);
+  objects.ForEachUnloaded(epoch, [](std::uint32_t number) {
+    EventRecord event = {};
+    event.kind = static_cast<std::uint8_t>(EventKind::kUnloaded);
+    event.time_ns = MonotonicNs();
+    event.device = -1;
+    event.setting = -1;
+    event.value = number;
+    writer.WriteEvent(event);
+  });
+}
+
 __attribute__((destructor)) void End() {
   CheckAtExit();
+  TellUnloaded();
   writer.NoteExit(MonotonicNs());
 }
 
@@ -539,13 +554,15 @@ void Collector::OnLeave(const ReportedCall& call) {
     return;
   }
   const CallClass call_class = call.info->rule->call_class;
+  const bool is_to_tell =
+      call.info->is_watched && !call.info->is_told.load(std::memory_order_relaxed);
   const bool is_plain = call_class == CallClass::kCommon ||
                         (call_class == CallClass::kWork && call.context == thread->last_used) ||
                         call_class == CallClass::kRuntimeChoice ||
                         call_class == CallClass::kPeekError ||
                         (call_class == CallClass::kClearError && call.result == 0);
   const std::uint32_t depth = call.info->depth.load(std::memory_order_relaxed);
-  if (is_plain && call.result == 0 && call.context == thread->before && depth != 0 &&
+  if (is_plain && !is_to_tell && call.result == 0 && call.context == thread->before && depth != 0 &&
       call.frame + depth < thread->watch) {
     return;
   }
@@ -564,6 +581,17 @@ void Collector::OnContextCreated(const ReportedContext& context) {
   event.after = event.before;
   const CallInfo* info = thread->depth > 0 ? thread->outer : nullptr;
   Write(*thread, info, Capture(thread, context.frame), &event);
+  thread->is_busy = false;
+}
+
+void Collector::OnInitialized(std::uintptr_t frame) {
+  static CallTable calls{Domain::kDriver};
+  const CallInfo* info = calls.Find(0, "cuInit");
+  Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
+  if (thread == nullptr || thread->is_busy || info == nullptr) return;
+  thread->is_busy = true;
+  EventRecord event = MakeEvent(*thread, EventKind::kInitialized);
+  Write(*thread, info, Capture(thread, frame), &event);
   thread->is_busy = false;
 }
 

@@ -65,6 +65,8 @@ class Collector {
   static void OnLeave(const ReportedCall& call);
   static void OnContextCreated(const ReportedContext& context);
   static void OnContextDestroyed(const void* handle);
+  // The driver is being initialised, for the caller of it at `frame`.
+  static void OnInitialized(std::uintptr_t frame);
 
   // For a source that has handles only: the next number of a context, and the one that a handle
   // stands for. One that was not reported is numbered now. 0 for null.

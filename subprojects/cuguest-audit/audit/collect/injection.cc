@@ -3,6 +3,7 @@
 // The library that CUDA_INJECTION64_PATH names: begins to collect when the driver is initialized.
 // Or a program loads it, to collect for a while (audit/in_process/own_channel.h).
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,11 +63,13 @@ bool StartSource() {
 
 bool is_injected = false;
 
-void CollectAlways() {
+void CollectAlways(std::uintptr_t frame) {
   const char* channels = std::getenv(kDirectoryVariable);
   if (channels == nullptr || *channels == '\0' || !Collector::Start(channels)) return;
   is_injected = true;
+  if (const char* watched = std::getenv(kWatchVariable)) WatchCalls(watched);
   StartSource();
+  Collector::OnInitialized(frame);
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ void CollectAlways() {
 
 // The driver calls it inside cuInit. It always succeeds: a program runs as well without the audit.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  cuguest::audit::CollectAlways();
+  cuguest::audit::CollectAlways(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   return 1;
 }
 

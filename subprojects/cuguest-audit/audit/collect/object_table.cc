@@ -156,8 +156,7 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   known->number = ++count_;
   const SystemRole role = RoleOf(SonameOf(loaded), loaded.name);
   known->is_runtime = role == SystemRole::kRuntime;
-  known->is_hidden =
-      known->is_runtime || role == SystemRole::kDriver || role == SystemRole::kTool;
+  known->is_hidden = known->is_runtime || role == SystemRole::kDriver || role == SystemRole::kTool;
   std::size_t place = PlaceOf(loaded);
   while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
     place = (place + 1) % kMaxObjects;

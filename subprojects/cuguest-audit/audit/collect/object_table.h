@@ -56,6 +56,18 @@ class ObjectTable {
   // for each channel.
   static void Define(const KnownObject& object, std::uint32_t epoch, ChannelWriter* writer);
 
+  // The numbers of those that were defined in this epoch and are not loaded now.
+  template <typename Visit>
+  void ForEachUnloaded(std::uint32_t epoch, const Visit& visit) const {
+    for (const auto& place : objects_) {
+      const KnownObject* known = place.load(std::memory_order_acquire);
+      if (known != nullptr && known->defined_in.load(std::memory_order_relaxed) == epoch &&
+          !IsStill(*known, known->loaded.begin)) {
+        visit(known->number);
+      }
+    }
+  }
+
   // For a forked child: no other thread is in here any more.
   void UnlockInChild();
 

@@ -51,6 +51,10 @@ constexpr Row kRows[] = {
     {FindingKind::kAfterShutdown,
      {"free before main returns, and nothing from a static destructor",
       "its objects skip such calls"}},
+    {FindingKind::kLeakedReference, {"release once for each retain", "PrimaryContext"}},
+    {FindingKind::kLeakedContext,
+     {"destroy the context before the library is unloaded", "SharedContext"}},
+    {FindingKind::kForbidden, {"defer the call until CUDA is needed", "Driver::GetInitialized"}},
 };
 static_assert(std::size(kRows) == kFindingKinds);
 
@@ -62,9 +66,7 @@ constexpr bool InOrder() {
 }
 static_assert(InOrder());
 
-std::string OnDevice(int device) {
-  return device < 0 ? "" : " on GPU " + std::to_string(device);
-}
+std::string OnDevice(int device) { return device < 0 ? "" : " on GPU " + std::to_string(device); }
 
 std::string Of(int device) { return device < 0 ? "" : " of GPU " + std::to_string(device); }
 
@@ -100,6 +102,9 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
   const int device = DeviceOf(named);
   switch (named.finding.kind) {
     case FindingKind::kLeakedPush:
+      if (named.after.note.id == named.before.note.id) {
+        return whose + " next pop takes this entry in place of its own";
+      }
       return NextLaunch(named, whose) + "; its next pop takes this entry in place of its own";
     case FindingKind::kExtraPop:
       return NextLaunch(named, whose) + "; its own pop takes an entry of its caller";
@@ -127,8 +132,8 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
     case FindingKind::kUsedDestroyedContext:
       return "an error, a crash, or work in another context at the same address";
     case FindingKind::kChangedSetting:
-      return "all kernels of context " + std::to_string(named.before.note.id) +
-             ", also " + whose + ", run with the new value";
+      return "all kernels of context " + std::to_string(named.before.note.id) + ", also " + whose +
+             ", run with the new value";
     case FindingKind::kLeftError:
       return whose + " cudaGetLastError returns " +
              ResultName(named.finding.call, named.finding.result) + ", a failure of another call";
@@ -138,6 +143,13 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
       return "every call of CUDA fails in the child";
     case FindingKind::kAfterShutdown:
       return "the call has no effect; in another order of destructors it crashes";
+    case FindingKind::kLeakedReference:
+      return "the primary context" + Of(device) + " stays until exit, with its memory";
+    case FindingKind::kLeakedContext:
+      return "the context and what is in it stay" + OnDevice(device) +
+             " until exit; each loading of the library adds one";
+    case FindingKind::kForbidden:
+      return "the process was to do without it (--forbid)";
   }
   return "";
 }

@@ -24,8 +24,8 @@ Advice AdviceOf(FindingKind kind);
 // The heading of the kind's section in docs/audit.md: "Leaked push".
 std::string SectionOf(FindingKind kind);
 
-// What `victim` will see: "host's next launch runs on GPU 0, in context 2, ...". `victim`: its name,
-// or "" if there is no one in particular.
+// What `victim` will see: "host's next launch runs on GPU 0, in context 2, ...". `victim`: its
+// name, or "" if there is no one in particular.
 std::string Consequence(const NamedFinding& named, const std::string& victim);
 
 }  // namespace cuguest::audit

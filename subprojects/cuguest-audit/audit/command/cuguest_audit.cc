@@ -198,6 +198,11 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
   }
   Program::Environment environment = {{kInjectionVariable, FindCollector()},
                                       {kDirectoryVariable, folder}};
+  std::string watched;
+  for (const std::string& what : options_.forbidden) {
+    if (what.rfind("api:", 0) == 0) watched += (watched.empty() ? "" : ",") + what.substr(4);
+  }
+  if (!watched.empty()) environment.emplace_back(kWatchVariable, watched);
   if (!options_.source.empty()) environment.emplace_back(kSourceVariable, options_.source);
   return environment;
 }
@@ -267,6 +272,8 @@ int Audit::Replay() {
 // Writes what is asked for. A file that cannot be written is named in the report, and the one that
 // has the report on standard error.
 int Audit::Finish(int exit_status) {
+  builder_.SetLeaks(options_.leaks);
+  builder_.SetForbidden(options_.forbidden);
   for (const auto& [number, audited] : session_.processes()) {
     builder_.Add(audited.about, *audited.analysis, &report_);
   }

@@ -16,6 +16,7 @@ namespace {
 constexpr char kOpening[] = "(<[{";
 constexpr char kClosing[] = ")>]}";
 constexpr char kOperator[] = "operator";
+constexpr char kAnonymous[] = "(anonymous namespace)::";
 
 bool IsOneOf(const char* characters, char c) {
   return std::string(characters).find(c) != std::string::npos;
@@ -89,9 +90,12 @@ std::string ShortName(const std::string& name, std::size_t width) {
       at = end - 1;
       continue;
     }
+    if (name.compare(at, sizeof(kAnonymous) - 1, kAnonymous) == 0) {
+      at += sizeof(kAnonymous) - 2;
+      continue;
+    }
     text += name[at];
-    const bool is_scope = name.compare(at, 11, "(anonymous ") == 0;
-    if ((name[at] != '<' && name[at] != '(') || is_scope) continue;
+    if (name[at] != '<' && name[at] != '(') continue;
     size_t end = at;
     for (int depth = 0; end < name.size(); ++end) {
       if (IsOneOf(kOpening, name[end])) ++depth;

@@ -21,6 +21,9 @@ which other one: the function that did it, what it left behind, how often, and w
   --gen-suppressions     print a suppression for each finding
   --object=PATTERN       only findings whose culprit or victim is an object of this name or path, in
                          which * is any text; may be given more than once
+  --leaks=yes            also report what is never released or destroyed; no is the default
+  --forbid=WHAT          report who is the first to do this, which the program is to do without: init,
+                         context, context:N of device N, api:PATTERN of calls; may be given more than once
   --paths                name libraries by their full paths
   --json=FILE            the report as JSON
   --trace=FILE           a trace for https://ui.perfetto.dev: the context stack of each thread
@@ -48,6 +51,8 @@ constexpr Option kOptions[] = {
     {"--suppressions", true},
     {"--gen-suppressions", false},
     {"--object", true},
+    {"--leaks", true},
+    {"--forbid", true},
     {"--paths", false},
     {"--json", true},
     {"--trace", true},
@@ -79,9 +84,29 @@ std::string SetSource(const std::string& text, Options* options) {
   return "";
 }
 
+std::string SetLeaks(const std::string& text, Options* options) {
+  if (text != "yes" && text != "no") return "--leaks=" + text + ": yes or no";
+  options->leaks = text == "yes";
+  return "";
+}
+
+std::string AddForbidden(const std::string& text, Options* options) {
+  const bool is_device = text.rfind("context:", 0) == 0 && text.size() > 8 &&
+                         text.find_first_not_of("0123456789", 8) == std::string::npos;
+  const bool is_call =
+      text.rfind("api:", 0) == 0 && text.size() > 4 && text.find(',') == std::string::npos;
+  if (text != "init" && text != "context" && !is_device && !is_call) {
+    return "--forbid=" + text + ": init, context, context:N or api:PATTERN";
+  }
+  options->forbidden.push_back(text);
+  return "";
+}
+
 std::string Set(const std::string& name, const std::string& value, Options* options) {
   if (name == "--error-exitcode") return SetExitCode(value, options);
   if (name == "--source") return SetSource(value, options);
+  if (name == "--leaks") return SetLeaks(value, options);
+  if (name == "--forbid") return AddForbidden(value, options);
   if (name == "--help") options->help = true;
   if (name == "--gen-suppressions") options->gen_suppressions = true;
   if (name == "--follow-fork") options->follow_fork = true;

@@ -19,6 +19,8 @@ struct Options {
   bool gen_suppressions = false;
   std::vector<std::string> objects;  // patterns; empty: every finding is reported
   bool paths = false;
+  bool leaks = false;
+  std::vector<std::string> forbidden;  // "init", "context", "context:N", "api:PATTERN"
   std::string json;
   std::string trace;
   std::string log;

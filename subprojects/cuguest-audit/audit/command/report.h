@@ -27,13 +27,13 @@ struct NamedContext {
 
 // A finding of one process, or the same one of several.
 struct NamedFinding {
-  Finding finding;              // of the first process; its count is that of all
-  std::uint32_t process = 0;    // the first one's number
-  std::uint32_t processes = 1;  // that it was found in
+  Finding finding;                 // of the first process; its count is that of all
+  std::uint32_t process = 0;       // the first one's number
+  std::uint32_t processes = 1;     // that it was found in
   std::uint32_t last_process = 0;  // of them
   Function culprit;
   Function returned;  // the culprit's function that another library had called
-  Function victim;  // without an object if there is no one in particular
+  Function victim;    // without an object if there is no one in particular
   NamedContext before;
   NamedContext after;
   // Of the call, innermost first, with inlined functions; `culprit_function` and `victim_function`
@@ -43,7 +43,7 @@ struct NamedFinding {
   std::size_t victim_function = 0;
   std::vector<Function> victim_chain;
   std::size_t consequence_of = 0;  // number of the finding without which this might not be; 0: none
-  std::string suppression;  // for --gen-suppressions; empty without
+  std::string suppression;         // for --gen-suppressions; empty without
 };
 
 struct ReportedProcess {

@@ -12,8 +12,7 @@ namespace {
 // To a reader: two calls on one line are one place.
 bool IsSamePlace(const Function& a, const Function& b) {
   if (a.object != b.object) return false;
-  const bool is_same_line =
-      a.line != 0 && a.line == b.line && a.file == b.file && a.name == b.name;
+  const bool is_same_line = a.line != 0 && a.line == b.line && a.file == b.file && a.name == b.name;
   return a.offset == b.offset || is_same_line;
 }
 
@@ -52,8 +51,8 @@ NamedFinding ReportBuilder::Name(const Finding& finding, const std::vector<Objec
   named.culprit_function = first[std::min(finding.culprit_frame, finding.chain->size())];
   const size_t returned = std::min(finding.returned_frame, finding.chain->size());
   // A callable that is audited is called by what audits it, which has nothing to repair.
-  const bool is_callable = finding.culprit.object < objects.size() &&
-                           !objects[finding.culprit.object].file.empty();
+  const bool is_callable =
+      finding.culprit.object < objects.size() && !objects[finding.culprit.object].file.empty();
   named.returned = returned < finding.chain->size() && !is_callable
                        ? named.chain[first[returned + 1] - 1]
                        : named.culprit;
@@ -79,15 +78,30 @@ bool ReportBuilder::IsAsked(const NamedFinding& named) const {
   return objects_.empty() || std::any_of(objects_.begin(), objects_.end(), matches);
 }
 
+bool ReportBuilder::IsForbidden(const Analysis::FirstUse& use) const {
+  const auto is_meant = [&](const std::string& what) {
+    switch (use.what) {
+      case Analysis::FirstUse::kInitialized:
+        return what == "init";
+      case Analysis::FirstUse::kContext:
+        return what == "context" || what == "context:" + std::to_string(use.finding.device);
+      case Analysis::FirstUse::kCall:
+        return what.rfind("api:", 0) == 0 && MatchesWildcards(what.substr(4), use.finding.call);
+    }
+    return false;
+  };
+  return std::any_of(forbidden_.begin(), forbidden_.end(), is_meant);
+}
+
 void ReportBuilder::Insert(NamedFinding named, Report* report) {
-  const auto same = std::find_if(
-      report->findings.begin(), report->findings.end(), [&](const NamedFinding& other) {
-        return other.finding.kind == named.finding.kind &&
-               other.finding.call == named.finding.call &&
-               IsSamePlace(other.culprit, named.culprit) &&
-               IsSamePlace(other.returned, named.returned) &&
-               IsSamePlace(other.victim, named.victim);
-      });
+  const auto same = std::find_if(report->findings.begin(), report->findings.end(),
+                                 [&](const NamedFinding& other) {
+                                   return other.finding.kind == named.finding.kind &&
+                                          other.finding.call == named.finding.call &&
+                                          IsSamePlace(other.culprit, named.culprit) &&
+                                          IsSamePlace(other.returned, named.returned) &&
+                                          IsSamePlace(other.victim, named.victim);
+                                 });
   if (same == report->findings.end()) {
     report->findings.push_back(std::move(named));
     return;
@@ -105,8 +119,8 @@ void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objec
     const Function culprit = Of(cause.culprit, objects)[0];
     for (size_t i = 0; i < report->findings.size(); ++i) {
       const NamedFinding& other = report->findings[i];
-      if (&other != &named && other.finding.kind == cause.kind && other.finding.call == cause.call &&
-          IsSamePlace(other.culprit, culprit)) {
+      if (&other != &named && other.finding.kind == cause.kind &&
+          other.finding.call == cause.call && IsSamePlace(other.culprit, culprit)) {
         named.consequence_of = i + 1;
       }
     }
@@ -116,6 +130,13 @@ void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objec
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
   report->processes.push_back(process);
   std::vector<Finding> findings = analysis.Findings();
+  if (leaks_) {
+    const std::vector<Finding> leaks = analysis.Leaks();
+    findings.insert(findings.end(), leaks.begin(), leaks.end());
+  }
+  for (const Analysis::FirstUse& use : analysis.FirstUses()) {
+    if (IsForbidden(use)) findings.push_back(use.finding);
+  }
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.time_ns < b.time_ns; });
   for (const Finding& finding : findings) {

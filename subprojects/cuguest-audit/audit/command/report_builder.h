@@ -26,6 +26,11 @@ class ReportBuilder {
   ReportBuilder(std::vector<std::string> objects, bool generates, Suppressions* suppressions)
       : objects_(std::move(objects)), generates_(generates), suppressions_(*suppressions) {}
 
+  // Whether what is never given back is a finding.
+  void SetLeaks(bool leaks) { leaks_ = leaks; }
+  // What is a finding where it is done first: "init", "context", "context:N", "api:PATTERN".
+  void SetForbidden(std::vector<std::string> forbidden) { forbidden_ = std::move(forbidden); }
+
   // Adds the findings of a process, of which `report` has others already: the same finding in
   // another process is counted there.
   void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
@@ -37,6 +42,7 @@ class ReportBuilder {
   // The functions of a chain's frames; `first` gets the index of the first function of each.
   std::vector<Function> Expand(const Chain& chain, const std::vector<Object>& objects,
                                std::vector<size_t>* first);
+  [[nodiscard]] bool IsForbidden(const Analysis::FirstUse& use) const;
   [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
   // At the place where it is then, or one that is the same to a reader.
   static void Insert(NamedFinding named, Report* report);
@@ -46,6 +52,8 @@ class ReportBuilder {
   const std::vector<std::string> objects_;
   const bool generates_;
   Suppressions& suppressions_;
+  bool leaks_ = false;
+  std::vector<std::string> forbidden_;
   Symbols symbols_;
 };
 

@@ -121,8 +121,8 @@ std::string ContextText(const NamedContext& context, const ObjectNames& names) {
     about += (note.primary ? " of device " : "device ") + std::to_string(note.device);
   }
   if (!context.creator.object.empty()) {
-    about += (about.empty() ? "" : ", ") + std::string("created by ") +
-             names.Of(context.creator.object);
+    about +=
+        (about.empty() ? "" : ", ") + std::string("created by ") + names.Of(context.creator.object);
     if (!context.creator.name.empty()) about += " in " + ObjectNames::InObject(context.creator);
   }
   return "context " + std::to_string(note.id) + (about.empty() ? "" : " (" + about + ")");
@@ -187,6 +187,11 @@ std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames&
       }
       return {{"of:", "the capture that was begun by " + names.Of(named.victim_chain[0])},
               {"result:", ResultName(finding.call, finding.result)}};
+    case FindingKind::kForbidden:
+      if (named.after.note.id != 0) return {{"made:", after}};
+      return {};
+    case FindingKind::kLeakedReference:
+    case FindingKind::kLeakedContext:
     case FindingKind::kResetPrimary:
     case FindingKind::kOverReleasedPrimary:
     case FindingKind::kDestroyedContext:
@@ -326,8 +331,7 @@ const Function& Headline(const NamedFinding& named) {
 std::string AdviceText(const NamedFinding& named) {
   const Advice advice = AdviceOf(named.finding.kind);
   const Function& where = Headline(named);
-  const std::string in =
-      where.name.empty() ? "" : "in " + ShortName(where.name, kNameWidth) + ": ";
+  const std::string in = where.name.empty() ? "" : "in " + ShortName(where.name, kNameWidth) + ": ";
   return in + advice.plain + "; with cuguest: " + advice.cuguest + " (audit.md, \"" +
          SectionOf(named.finding.kind) + "\")";
 }

@@ -63,7 +63,7 @@ void Session::OnEvent(std::uint32_t process, const Event& event) {
   ++audited.about.events;
   audited.last_ns = std::max(audited.last_ns, event.time_ns);
   audited.analysis->OnEvent(event);
-  if (trace_ == nullptr || event.kind == EventKind::kProcessEnd) return;
+  if (trace_ == nullptr || event.kind >= EventKind::kProcessEnd) return;
   TraceStack(audited, event);
   TraceContexts(event, &audited);
 }

@@ -37,8 +37,8 @@ struct Function {
 // "c10::cuda::SetDevice(signed char)". Other text is returned as it is.
 [[nodiscard]] std::string WithoutParameters(const std::string& demangled);
 
-// For a person: long lists of template arguments and parameters are "<...>" and "(...)", and what is
-// still longer than `width` is cut in the middle.
+// For a person: without unnamed namespaces. Long lists of template arguments and parameters are
+// "<...>" and "(...)", and what is still longer than `width` is cut in the middle.
 [[nodiscard]] std::string ShortName(const std::string& name, std::size_t width);
 
 // The symbol itself if it is not a mangled one.
