@@ -169,19 +169,19 @@ void Analysis::State::OnEvent(const Event& event) {
 
 // With the same object for the same code, wherever it is loaded.
 CausePointer Analysis::State::CauseOf(const Event& event) const {
-  Event canonical = event;
+  auto cause = std::make_shared<Cause>(event, parties_);
+  cause->at_end = ended_;
   const auto is_copy = [&](const Frame& frame) {
     return parties_.Canonical(frame.object) != frame.object;
   };
-  if (event.chain != nullptr && std::any_of(event.chain->begin(), event.chain->end(), is_copy)) {
-    auto chain = std::make_shared<Chain>(*event.chain);
+  if (std::any_of(cause->chain->begin(), cause->chain->end(), is_copy)) {
+    auto chain = std::make_shared<Chain>(*cause->chain);
     for (Frame& frame : *chain) {
       frame.object = parties_.Canonical(frame.object);
     }
-    canonical.chain = std::move(chain);
+    cause->callers = CallersOf(*chain, parties_);
+    cause->chain = std::move(chain);
   }
-  auto cause = std::make_shared<Cause>(canonical, parties_);
-  cause->at_end = ended_;
   return cause;
 }
 

@@ -187,19 +187,19 @@ check("a primary context made in a library's own thread", run.kinds() == ["creat
       and finding["culprit"]["object"] == hostile and finding["victim"]["object"] == host, run)
 
 # What a reader gets.
+sections = {}
 for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
     run = Run("--", host, *["well"] * (kind in FAULTS), kind)
     finding = found(run, kind) or {}
+    sections[kind] = finding.get("section")
     why, todo = (re.search(rf"^    {label} +\S.*(?:\n {{12}}\S.*)*", run.err, re.M) for label in ("why:", "to do:"))
     check(f"{kind}: why it matters and what to do", why and todo and all(
         part in re.sub(r"\s+", " ", todo[0]) for part in ("with cuguest: ", "(audit.md, ")) and finding.get("why") and finding.get("fix_with_cuguest"), run)
     check(f"{kind}: lines of 120 columns", all(len(line) <= 120 for line in run.err[run.err.find("\n[1] "):].splitlines()), run)
 page = root.parent.parent / "docs" / "audit.md"
 if page.exists():
-    check("sections of the manual", finding.get("section") and all(
-        f"### {section} (`{kind}`)" in page.read_text() for kind, section in
-        {(kind, (found(Run("--", host, *["well"] * (kind in FAULTS), kind), kind) or {}).get("section"))
-         for kind in {**FAULTS, **ON_DEVICE_ONE}}))
+    check("sections of the manual", all(f"### {section} (`{kind}`)" in page.read_text()
+                                        for kind, section in sections.items()), sections)
 run = Run("--", host, "replaced-context")
 check("why: the device of the next launch", "next launch runs on GPU 0, in context" in run.err, run)
 check("a result has its name", "result: CUDA_ERROR_DEINITIALIZED" in Run("--", host, "after-shutdown").err)
