@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "audit/call_name.h"
@@ -124,7 +123,7 @@ class Analysis::State {
   std::map<std::uint32_t, Thread> threads_;
   std::set<std::uint32_t> unloaded_;  // objects
   std::vector<FirstUse> first_uses_;
-  std::set<std::tuple<FirstUse::What, int, std::string>> used_first_;
+  std::map<std::pair<FirstUse::What, int>, std::set<std::string>> used_first_;  // names of calls
 };
 
 void Analysis::State::OnEvent(const Event& event) {
@@ -195,9 +194,15 @@ void Analysis::State::NoteFirstUse(const Event& event, const Cause& cause) {
     return;
   }
   const int device = what == FirstUse::kContext ? event.device : -1;
-  if (cause.party() == 0 || !used_first_.emplace(what, device, event.name).second) {
+  if (cause.party() == 0) {
     return;
   }
+  // Most events are of a call that is known.
+  std::set<std::string>& known = used_first_[{what, device}];
+  if (known.find(event.name) != known.end()) {
+    return;
+  }
+  known.insert(event.name);
   Finding finding = FindingOf(FindingKind::kForbidden, cause);
   finding.device = device;
   if (what == FirstUse::kContext) {
@@ -288,7 +293,10 @@ bool Analysis::State::ChargeOf(ContextId context, Charge* charge) const {
 // the device. The program may do on its threads what it likes.
 std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int device) const {
   std::vector<Victim> others;
-  if (cause.party() == 0 || cause.party() == parties_.OfPath(program_)) {
+  const bool is_called =
+      std::any_of(cause.callers.begin(), cause.callers.end(),
+                  [&](const Caller& caller) { return caller.party != cause.party(); });
+  if (is_called || cause.party() == 0 || cause.party() == parties_.OfPath(program_)) {
     return others;
   }
   const auto is_known = [&](PartyId party) {
