@@ -115,6 +115,8 @@ absl::Status CallAll(const support::Stage& stage, CUcontext a, const char* stack
   const auto scaled = library::ScaleVector(Ramp(1), 3);
   CHECK(stage.Shows("ScaleVector", stack, "1000 numbers, right, in P"));
   if (CHECK_OK(scaled.status())) CHECK(*scaled == Ramp(3));
+  const auto none = library::ScaleVector({}, 3);
+  if (CHECK_OK(none.status())) CHECK(none->empty());
 
   CHECK_OK(library::Multiply(stream.get(), product.n(), left.data(), right.data(), result.data()));
   CHECK(stage.Shows("Multiply", stack, "64 x 64 in A, right"));
