@@ -33,9 +33,8 @@ std::string ParameterText(std::size_t index, std::size_t count) {
 const char* WhySize(const Kernel::Parameter& takes, const Kernel::Parameter& given) {
   constexpr std::size_t kLargestScalar = 8;
   if (takes.size != given.size && takes.size <= kLargestScalar && given.size <= kLargestScalar) {
-    return "pass a value of the type that it has there (of 4 bytes an int or a float, as 1.0F; of "
-           "8 "
-           "a size_t, a double or a pointer)";
+    return "pass a value of the type that it has there (an int or a float, as 1.0F, has 4 bytes; a "
+           "size_t, a double or a pointer has 8)";
   }
   return "it is of another type there, or a struct that is laid out differently on the device; "
          "declare its members as there (a float4 with alignas(16)), or say its alignment by "
