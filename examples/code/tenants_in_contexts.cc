@@ -17,19 +17,15 @@
 
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/launch.h"
 
 namespace server {
 
-using cuguest::DevicePtr;
 using Counts = std::vector<unsigned>;
 
 // Work for one user. It needs no guard: every call finds the tenant's context.
@@ -41,11 +37,11 @@ class Tenant {
     Tenant tenant;
     tenant.code_ = &code;
     CUGUEST_ASSIGN_OR_RETURN(tenant.context_, cuguest::SharedContext::Create(device));
-    CUGUEST_ASSIGN_OR_RETURN(tenant.stream_, cuguest::Stream::Create(tenant.home()));
-    CUGUEST_ASSIGN_OR_RETURN(tenant.counts_,
-                             cuguest::DeviceBuffer<unsigned>::CopyOf(tenant.home(), Counts(1000)));
+    CUGUEST_ASSIGN_OR_RETURN(tenant.stream_, cuguest::Stream::Create(tenant.context_));
+    CUGUEST_ASSIGN_OR_RETURN(
+        tenant.counts_, cuguest::DeviceBuffer<unsigned>::CopyOf(tenant.context_, Counts(1000)));
     CUGUEST_ASSIGN_OR_RETURN(const auto variable,
-                             code.GetGlobal<unsigned>(tenant.home(), "launch_mark"));
+                             code.GetGlobal<unsigned>(tenant.context_, "launch_mark"));
     CUGUEST_RETURN_IF_ERROR(cuguest::Fill(variable, mark));
     return tenant;
   }
@@ -54,24 +50,20 @@ class Tenant {
   [[nodiscard]] absl::Status CountUp(unsigned value) {
     CUGUEST_ASSIGN_OR_RETURN(const auto count_up, code_->GetKernel("count_up"));
     const auto n = static_cast<unsigned>(counts_.size());
-    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(count_up, n, stream_.ref(), n, value,
-                                                       DevicePtr(counts_.view())));
-    return stream_.ref().Synchronize();
+    return cuguest::LaunchForElements(count_up, n, stream_, n, value, counts_);
   }
-  [[nodiscard]] absl::StatusOr<Counts> Read() const { return cuguest::Download(counts_.view()); }
+  [[nodiscard]] absl::StatusOr<Counts> Read() const {
+    return cuguest::Download(counts_.view(), stream_);
+  }
 
   // The variable's value, as a kernel reads it.
   [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark() {
     CUGUEST_ASSIGN_OR_RETURN(const auto get_mark, code_->GetKernel("get_mark"));
-    CUGUEST_ASSIGN_OR_RETURN(auto mark, cuguest::DeviceBuffer<unsigned>::CopyOf(home(), Counts(1)));
-    CUGUEST_RETURN_IF_ERROR(
-        cuguest::LaunchForElements(get_mark, 1, stream_.ref(), DevicePtr(mark.view())));
-    CUGUEST_RETURN_IF_ERROR(stream_.ref().Synchronize());
-    CUGUEST_ASSIGN_OR_RETURN(const Counts read, cuguest::Download(mark.view()));
+    CUGUEST_ASSIGN_OR_RETURN(auto mark, cuguest::DeviceBuffer<unsigned>::AllocateAsync(stream_, 1));
+    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(get_mark, 1, stream_, mark));
+    CUGUEST_ASSIGN_OR_RETURN(const Counts read, cuguest::Download(mark.view(), stream_));
     return read.front();
   }
-
-  [[nodiscard]] const cuguest::ContextRef& home() const { return context_.context(); }
 
   // Destroys the context, with everything in it.
   [[nodiscard]] absl::Status Leave() { return ToStatus(context_.Release()); }
@@ -124,7 +116,7 @@ absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
     residents.push_back({name, mark, std::move(tenant)});
   }
   support::PrintScene("Three tenants, one module");
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   for (Resident& resident : residents) CountAndCheck(resident, 1);
 
   support::PrintScene("One of them leaves");
