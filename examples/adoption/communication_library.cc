@@ -5,7 +5,6 @@
 // The library registers memory that it is handed, by reading its first byte, and sends from it
 // later. It is written with driver calls and with cuguest: docs/adoption/communication_library.md.
 
-#include <utility>
 #include <vector>
 
 #include "cuguest/acquire.h"

@@ -133,7 +133,7 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
 
   std::optional<after::Plugin> plugin;
   CUGUEST_ASSIGN_OR_RETURN(plugin, after::Load(f->context().get()));
-  const cuguest::ContextRef context = plugin->context.context();
+  const cuguest::ContextRef context = plugin->context;
   f.reset();
   CHECK(context.IsAlive());
   plugin.reset();

@@ -11,7 +11,6 @@
 
 #include "cuguest/memory.h"
 #include "cuguest/runtime/pointer.h"
-#include "cuguest/status.h"
 #include "examples/support/stage.h"
 
 namespace {

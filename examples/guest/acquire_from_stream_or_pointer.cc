@@ -12,8 +12,6 @@
 //      a stream of A, (empty)        [A]<            the stream
 
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"

@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"

@@ -15,7 +15,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"

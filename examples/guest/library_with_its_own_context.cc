@@ -17,7 +17,6 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "cuguest/context_guard.h"

@@ -18,7 +18,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/primary_context.h"
@@ -92,7 +91,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   cuguest::ContextRef p;
   const auto add = [&](const char* when) {
     const auto trace = [&](const PrimaryContext& primary) {
-      p = primary.context();
+      p = primary;
       stage.Name("P", p.get());
       CHECK(stage.Shows(when, "[A] [P]<", "P of id " + std::to_string(p.id())));
     };

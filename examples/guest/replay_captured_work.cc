@@ -15,7 +15,6 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "cudasim/sim.h"
 #include "cuguest/capture_scope.h"

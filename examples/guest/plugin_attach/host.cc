@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/status.h"
 #include "examples/guest/plugin_attach/plugin.h"
 #include "examples/support/stage.h"
 
