@@ -85,9 +85,9 @@ bool Stage::Shows(const std::string& when, const std::string& expected,
   return picture == expected && shown == remark;
 }
 
-Undisturbed::Undisturbed()
-    : scope_([](const std::string& difference) {
-        Check(false, "the host was left undisturbed", __FILE__, __LINE__);
+Undisturbed::Undisturbed(const char* file, int line)
+    : scope_([=](const std::string& difference) {
+        Check(false, "the host was left undisturbed", file, line);
         std::fprintf(stderr, "%s\n", difference.c_str());
       }) {}
 

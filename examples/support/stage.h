@@ -75,7 +75,7 @@ class Stage {
 // The host is left undisturbed in this scope, or a check fails.
 class Undisturbed {
  public:
-  Undisturbed();
+  explicit Undisturbed(const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
  private:
   const cuguest::testing::UndisturbedScope scope_;
