@@ -94,7 +94,8 @@ constexpr std::string_view kBases[] = {
   "cu" #Base, "cu" #Base,
     CUDASIM_ENTRIES(CUDASIM_BASE, CUDASIM_BASE_TWIN)};
 
-// A number of each name, because to compare the texts of all pairs takes the compiler longer than all else here.
+// A number of each name, because to compare the texts of all pairs takes the compiler longer than
+// all else here.
 struct BaseNumbers {
   constexpr BaseNumbers() {
     for (size_t row = 0; row < kRowCount; ++row) {
