@@ -216,7 +216,7 @@ absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& p
   const CUdevice here = launched.function.device->device;
   for (std::size_t i = 0; i < params.count; ++i) {
     const CUdevice device = params.devices[i];
-    if (device == kNoMemory || device == here) continue;
+    if (device == kNoDeviceMemory || device == here) continue;
     const CUdeviceptr pointer = *static_cast<const CUdeviceptr*>(params.each[i]);
     CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
     if (memory.is_for_all_devices()) continue;
@@ -234,7 +234,7 @@ LaunchParams ParamsOneByOne(const ParamBuffer& params, std::vector<void*>* each)
     each->push_back(const_cast<unsigned char*>(params.data()) + place.offset);
   }
   each->push_back(nullptr);  // of none, too, it is an array
-  return {each->data(), nullptr, places.data(), places.size()};
+  return {each->data(), nullptr, places.data(), places.size(), nullptr};
 }
 
 LaunchConfig::LaunchConfig(const LaunchShape& shape, CUstream stream)

@@ -21,6 +21,7 @@ namespace {
 
 using absl::StatusCode;
 using cuguest::CodeOf;
+using cuguest::ResultOf;
 using cuguest::ErrorName;
 using cuguest::ErrorText;
 using cuguest::ToStatus;
@@ -121,6 +122,15 @@ BOOST_AUTO_TEST_CASE(a_code_newer_than_the_library_survives) {
 
 BOOST_AUTO_TEST_CASE(a_foreign_status_has_no_code) {
   BOOST_TEST(!CodeOf(absl::InternalError("theirs")).has_value());
+  BOOST_TEST(ResultOf(status) == code);
+  BOOST_TEST(ResultOf(absl::OkStatus()) == CUDA_SUCCESS);
+  BOOST_TEST(ResultOf(absl::InternalError("theirs")) == CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(ResultOf(absl::InvalidArgumentError("theirs")) == CUDA_ERROR_INVALID_VALUE);
+  BOOST_TEST(ResultOf(absl::FailedPreconditionError("theirs")) == CUDA_ERROR_ILLEGAL_STATE);
+  for (int i = 1; i <= 16; ++i) {
+    const absl::Status theirs(static_cast<absl::StatusCode>(i), "theirs");
+    BOOST_TEST(ResultOf(theirs) != CUDA_SUCCESS, theirs.ToString());
+  }
   absl::Status forged = absl::InternalError("theirs");
   forged.SetPayload("cuguest/CUresult", absl::Cord("2x"));
   BOOST_TEST(!CodeOf(forged).has_value());
