@@ -2,8 +2,10 @@
 
 #include "audit/channel.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +181,23 @@ BOOST_AUTO_TEST_CASE(late_answer_is_a_reason) {
   server.Serve(&reader);
   BOOST_REQUIRE(server.refusals().size() == 1u);
   BOOST_TEST(server.refusals()[0].why.find("it waited in vain") == 0u);
+}
+
+// Nor do signals prolong the wait for an answer.
+BOOST_AUTO_TEST_CASE(no_answer_is_waited_for_no_longer_than_patience) {
+  const ChannelServer server(1 << 13);
+  struct sigaction handled = {}, before = {};
+  handled.sa_handler = [](int) {};
+  sigaction(SIGALRM, &handled, &before);
+  const itimerval often = {{0, 100'000}, {0, 100'000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  ChannelWriter writer;
+  const std::uint64_t start = MonotonicNs();
+  BOOST_TEST(!writer.Open(server.address().c_str(), false));
+  BOOST_TEST(MonotonicNs() - start < 2 * kChannelPatienceNs);
+  const itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 // It is told as one that did not start, once it has ended.

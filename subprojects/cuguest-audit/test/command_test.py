@@ -330,7 +330,7 @@ for name, words in AUDITED.items():
     elif words == as_nobody and not can(*as_nobody, "test", "-r", command, "-a", "-x", command):
         skip(name, "who cannot read the build folder")
     else:
-        run = Run("--error-exitcode=9", "--", *words, host, "flood", "leaked-push")
+        run = Run("--error-exitcode=9", "--", *words, host, "idle", "leaked-push")
         check(f"{name}: audited", run.code == 9 and run.kinds() == ["leaked-push"] and run.report["complete"], run)
 run = Run("--", str(newline), "leaked-push", **LIBRARIES)
 check("a newline and an escape in the process's name", run.kinds() == ["leaked-push"] and "\x1b" not in run.err

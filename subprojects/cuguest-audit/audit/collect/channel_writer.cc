@@ -67,10 +67,11 @@ int Receive(int connection) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
+  const std::uint64_t end = MonotonicNs() + kChannelPatienceNs;
   ssize_t size = 0;
-  do {
+  do {  // each time for the whole patience
     size = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
+  } while (size < 0 && errno == EINTR && MonotonicNs() < end);
   const cmsghdr* header = size == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
   int memory = -1;
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {

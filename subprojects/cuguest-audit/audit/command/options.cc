@@ -185,17 +185,22 @@ bool IsOneFile(const std::string& a, const std::string& b) {
 std::string Expand(const std::string& option, int pid, const std::string& host, std::string* name) {
   std::string expanded;
   for (size_t i = 0; i < name->size(); ++i) {
-    const char letter = (*name)[i] != '%' ? 0 : i + 1 < name->size() ? (*name)[++i] : ' ';
-    if (letter == 0) {
+    if ((*name)[i] != '%') {
       expanded += (*name)[i];
-    } else if (letter == 'p') {
-      expanded += std::to_string(pid);
-    } else if (letter == 'h') {
-      expanded += host;
-    } else if (letter == '%') {
-      expanded += '%';
-    } else {
-      return option + "=" + *name + ": after a % there is p, h or another %";
+      continue;
+    }
+    switch (++i < name->size() ? (*name)[i] : '\0') {
+      case 'p':
+        expanded += std::to_string(pid);
+        break;
+      case 'h':
+        expanded += host;
+        break;
+      case '%':
+        expanded += '%';
+        break;
+      default:
+        return option + "=" + *name + ": after a % there is p, h or another %";
     }
   }
   *name = expanded;
@@ -223,8 +228,8 @@ std::string ParseOptionsFile(const std::string& file, const std::string& text, O
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const std::string error = ParseWords(WordsOf(line), options);
-    if (!error.empty()) return file + ":" + std::to_string(number) + ": " + error;
+    std::string error = ParseWords(WordsOf(line), options);
+    if (!error.empty()) return error.insert(0, file + ":" + std::to_string(number) + ": ");
   }
   return "";
 }
