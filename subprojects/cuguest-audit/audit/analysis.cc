@@ -62,6 +62,7 @@ class Analysis::State {
   void OnObject(std::uint32_t index, const Object& object) { parties_.AddObject(index, object); }
   void OnEvent(const Event& event);
   std::vector<Finding> Findings() const;
+  std::uint64_t Dropped() const { return ledger_.dropped(); }
   std::vector<ContextId> Stack(std::uint32_t thread) const;
   ContextNote Context(ContextId id) const { return contexts_.NoteOf(id); }
   const std::vector<Object>& objects() const { return parties_.objects(); }
@@ -413,6 +414,8 @@ void Analysis::OnObject(std::uint32_t index, const Object& object) {
 void Analysis::OnEvent(const Event& event) { state_->OnEvent(event); }
 
 std::vector<Finding> Analysis::Findings() const { return state_->Findings(); }
+
+std::uint64_t Analysis::Dropped() const { return state_->Dropped(); }
 
 std::vector<ContextId> Analysis::Stack(std::uint32_t thread) const { return state_->Stack(thread); }
 

@@ -53,6 +53,8 @@ class Analysis {
   // the victim has not returned, and a further one appear for what happened earlier: when a party
   // turns out to manage contexts itself. After the last event this is final.
   [[nodiscard]] std::vector<Finding> Findings() const;
+  // How often one was dropped because there were too many different ones.
+  [[nodiscard]] std::uint64_t Dropped() const;
 
   // The contexts on a thread's stack, the current one last, as far as events tell.
   [[nodiscard]] std::vector<ContextId> Stack(std::uint32_t thread) const;

@@ -86,6 +86,7 @@ void ReportBuilder::Insert(NamedFinding named, Report* report) {
 
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
   report->processes.push_back(process);
+  report->processes.back().dropped = analysis.Dropped();
   std::vector<Finding> findings = analysis.Findings();
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.time_ns < b.time_ns; });

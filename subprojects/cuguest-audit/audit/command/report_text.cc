@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "audit/command/printable.h"
 #include "audit/command/report.h"
+#include "audit/ledger.h"
 
 namespace cuguest::audit {
 
@@ -33,8 +35,8 @@ std::string TimeText(std::uint64_t time_ns) {
 
 // "libmine.so  Encode (encode.cc:7)".
 std::string InObject(const Function& function) {
-  if (function.object.empty() || function.name.empty()) return function.ToString();
-  return BaseName(function.object) + "  " + function.ToString();
+  if (function.object.empty() || function.name.empty()) return Printable(function.ToString());
+  return Printable(BaseName(function.object) + "  " + function.ToString());
 }
 
 // "context 7 (device 0, created by libmine.so)".
@@ -46,8 +48,8 @@ std::string ContextText(const NamedContext& context) {
     about += (note.primary ? " of device " : "device ") + std::to_string(note.device);
   }
   if (!context.creator.object.empty()) {
-    about +=
-        (about.empty() ? "" : ", ") + std::string("created by ") + BaseName(context.creator.object);
+    about += (about.empty() ? "" : ", ") + std::string("created by ") +
+             Printable(BaseName(context.creator.object));
   }
   return "context " + std::to_string(note.id) + (about.empty() ? "" : " (" + about + ")");
 }
@@ -124,7 +126,8 @@ const ReportedProcess* ProcessOf(const Report& report, std::uint32_t number) {
 }
 
 std::string ProcessText(const Process& process) {
-  return BaseName(process.program) + " (" + std::to_string(process.pid) + ")";
+  const std::string name = process.program.empty() ? "a process" : BaseName(process.program);
+  return Printable(name) + " (" + std::to_string(process.pid) + ")";
 }
 
 std::string WhenText(const Report& report, const NamedFinding& named) {
@@ -147,9 +150,9 @@ size_t EndOfProgram(const std::vector<Function>& chain) {
 }
 
 // The frames [0, end) and where there are more.
-std::string ChainText(const std::vector<Function>& chain, size_t end) {
+std::string ChainText(const std::vector<Function>& chain, size_t end, bool is_whole) {
   std::string text;
-  const size_t shown = std::min(end, kMaxFrames);
+  const size_t shown = is_whole ? end : std::min(end, kMaxFrames);
   for (size_t i = 0; i < shown; ++i) {
     text += std::string("      ") + (i == 0 ? "at " : "by ") + InObject(chain[i]) + "\n";
   }
@@ -172,8 +175,8 @@ std::string SummaryText(const Report& report) {
 std::string LeftOutText(const Report& report) {
   std::string text;
   for (const Suppressions::Used& used : report.suppressed) {
-    text += "suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" + used.name +
-            "\"\n";
+    text += "suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" +
+            Printable(used.name) + "\"\n";
   }
   if (report.other_objects != 0) {
     text += "left out by --object: " + Counted(report.other_objects, "finding", "findings") + "\n";
@@ -184,11 +187,15 @@ std::string LeftOutText(const Report& report) {
 std::string LossText(const ReportedProcess& process) {
   std::string text;
   if (process.lost != 0) {
-    text += Counted(process.lost, "event was", "events were") + " lost: they came too fast";
+    text += Counted(process.lost, "event was", "events were") + " lost";
   }
   if (process.broken != 0) {
     text += (text.empty() ? "" : "; ") + Counted(process.broken, "event was", "events were") +
             " cut off by the process's end";
+  }
+  if (process.dropped != 0) {
+    text += (text.empty() ? "" : "; ") + Counted(process.dropped, "time", "times") +
+            " a finding was dropped, of which there are more than " + std::to_string(kLedgerLimit);
   }
   return text;
 }
@@ -198,9 +205,15 @@ std::string SourcesText(const Report& report) {
   std::map<std::string, std::vector<const ReportedProcess*>> alike;
   std::vector<std::string> order;
   for (const ReportedProcess& process : report.processes) {
-    std::string about = process.source.empty() ? "not audited, no source of events could be had\n"
-                                               : "events from " + process.source + "\n";
-    for (const std::string& note : process.notes) about += "  " + note + "\n";
+    const std::string why = WhyUnaudited(process);
+    std::string about = why.empty() ? "events from " + Printable(process.source)
+                                    : "not audited, because " + Printable(why);
+    if (report.is_verbose && why.empty()) {
+      about += ", " + Counted(process.events, "event", "events") + " of " +
+               Printable(process.process.program);
+    }
+    about += "\n";
+    for (const std::string& note : process.notes) about += "  " + Printable(note) + "\n";
     const std::string loss = LossText(process);
     if (!loss.empty()) about += "  " + loss + "\n";
     if (alike[about].empty()) order.push_back(about);
@@ -220,31 +233,50 @@ std::string SourcesText(const Report& report) {
 
 }  // namespace
 
+std::string WhyUnaudited(const ReportedProcess& process) {
+  if (!process.unaudited.empty()) return process.unaudited;
+  return process.source.empty() ? "no source of events could be had" : "";
+}
+
 std::size_t CountUnaudited(const Report& report) {
   return static_cast<std::size_t>(
       std::count_if(report.processes.begin(), report.processes.end(),
-                    [](const ReportedProcess& process) { return process.source.empty(); }));
+                    [](const ReportedProcess& process) { return !WhyUnaudited(process).empty(); }));
+}
+
+bool IsComplete(const Report& report) {
+  const auto has_gap = [](const ReportedProcess& process) {
+    const std::string why = WhyUnaudited(process);
+    return process.lost + process.broken + process.dropped != 0 ||
+           (!why.empty() && why != kNotFollowed);
+  };
+  const bool is_none_audited =
+      !report.processes.empty() && CountUnaudited(report) == report.processes.size();
+  return report.gaps.empty() && !is_none_audited &&
+         std::none_of(report.processes.begin(), report.processes.end(), has_gap);
 }
 
 std::string FindingText(const Report& report, const NamedFinding& named) {
   std::string text =
       Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) + "\n";
-  std::vector<ReportLine> lines = {{"call:", named.finding.call}};
+  std::vector<ReportLine> lines = {{"call:", Printable(named.finding.call)}};
   if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
   for (const ReportLine& line : StateLines(named)) lines.push_back(line);
   lines.push_back({"", WhenText(report, named)});
   for (const ReportLine& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
   const bool victim_called = named.victim_function < named.chain.size();
   text +=
-      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));
+      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain),
+                report.is_verbose);
   if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain));
+    text += "    the victim:\n" +
+            ChainText(named.victim_chain, EndOfProgram(named.victim_chain), report.is_verbose);
   }
   return text + named.suppression + "\n";
 }
 
 std::string ReportText(const Report& report) {
-  std::string text = "\ncuguest-audit: " + report.subject + "\n";
+  std::string text = "\ncuguest-audit: " + Printable(report.subject) + "\n";
   if (report.signal != 0) {
     text += "the program was terminated by signal " + std::to_string(report.signal) + "\n";
   }
@@ -257,7 +289,11 @@ std::string ReportText(const Report& report) {
     text += "no process initialised CUDA: there was nothing to audit\n";
   }
   text += SourcesText(report);
-  for (const std::string& note : report.notes) text += note + "\n";
+  for (const std::string& gap : report.gaps) text += Printable(gap) + "\n";
+  for (const std::string& note : report.notes) text += Printable(note) + "\n";
+  for (const std::string& name : report.unused_suppressions) {
+    text += "unused suppression: " + Printable(name) + "\n";
+  }
   return text;
 }
 
