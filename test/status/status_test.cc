@@ -21,9 +21,9 @@ namespace {
 
 using absl::StatusCode;
 using cuguest::CodeOf;
-using cuguest::ResultOf;
 using cuguest::ErrorName;
 using cuguest::ErrorText;
+using cuguest::ResultOf;
 using cuguest::ToStatus;
 using cuguest_test::KnownCodes;
 
