@@ -22,7 +22,7 @@ PAGES = {
 }
 # Pages below another one.
 BELOW = {
-    "examples": ["adoption/communication_library", "adoption/codec", "adoption/simulation_engine",
+    "examples": ["adoption/communication_library", "adoption/codec", "adoption/simulation_engine", "three_jobs",
                  "facts/runtime_context", "facts/kernel_parameters", "facts/memory_of_both_apis", "sources/index"],
 }
 # Of a header and of a class: the order of what it has.

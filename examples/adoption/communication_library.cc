@@ -5,7 +5,6 @@
 // The library registers memory that it is handed, by reading its first byte, and sends from it
 // later. It is written with driver calls and with cuguest: docs/adoption/communication_library.md.
 
-#include <utility>
 #include <vector>
 
 #include "cuguest/acquire.h"
@@ -56,7 +55,7 @@ absl::Status Send(const Driver& cuda, const std::vector<Region>& regions,
                   std::vector<Wire>* wires) {
   cuguest::ContextGuard guard;
   for (const Region& region : regions) {
-    static_cast<void>(guard.MoveTo(region.context.context()));
+    static_cast<void>(guard.MoveTo(region.context));
     CUGUEST_RETURN_IF_ERROR(guard);
     Wire& wire = wires->emplace_back(region.bytes);
     CUGUEST_RETURN_IF_ERROR(cuguest::ToStatus(
@@ -69,7 +68,7 @@ absl::StatusOr<Region> Register(const Driver& cuda, CUdeviceptr start, std::size
                                 cuguest::IfInactive if_inactive = cuguest::IfInactive::kRefuse) {
   Region region = {start, bytes, cuguest::AcquireFromBuffer(start, bytes, if_inactive)};
   CUGUEST_RETURN_IF_ERROR(region.context);
-  const cuguest::ContextGuard guard(region.context.context());
+  const cuguest::ContextGuard guard(region.context);
   CUGUEST_RETURN_IF_ERROR(guard);
   unsigned char header = 0;
   CUGUEST_RETURN_IF_ERROR(cuguest::ToStatus(cuda.MemcpyDtoH(&header, start, 1), "read a header"));
@@ -97,14 +96,14 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   support::PrintScene("With driver calls");
   before::Region region = {};
   stage.Set({"A"});
-  CHECK(before::Register(driver, of_b.get(), 2 * kBytes, &region) == CUDA_SUCCESS);
+  SUCCEEDS(before::Register(driver, of_b.get(), 2 * kBytes, &region));
   CHECK(stage.Shows("twice the bytes of B", "[B]<", "WRONG CONTEXT"));
   stage.Set({});
-  CHECK(before::Register(driver, of_pool.get(), kBytes, &region) == CUDA_SUCCESS);
+  SUCCEEDS(before::Register(driver, of_pool.get(), kBytes, &region));
   stage.Name("P", region.context);
   CHECK(stage.Shows("pool memory", "[P]<", "P is active, for good"));
   stage.Set({});
-  CHECK(driver.DevicePrimaryCtxRelease(device.get()) == CUDA_SUCCESS);  // tidies up
+  SUCCEEDS(driver.DevicePrimaryCtxRelease(device.get()));  // tidies up
   support::PrintRow("C is destroyed", "(not run)", "sets a destroyed handle: undefined");
 
   support::PrintScene("With cuguest");
@@ -112,9 +111,9 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   std::vector<after::Region> regions(2);
   {
     const support::Undisturbed undisturbed;
-    const auto twice = after::Register(driver, of_b.get(), 2 * kBytes).status();
-    support::PrintRefusal("twice the bytes of B", twice);
-    CHECK(twice.code() == absl::StatusCode::kInvalidArgument);
+    CHECK(support::IsRefused("twice the bytes of B",
+                             after::Register(driver, of_b.get(), 2 * kBytes).status(),
+                             absl::StatusCode::kInvalidArgument));
     CUGUEST_ASSIGN_OR_RETURN(regions[0], after::Register(driver, of_b.get(), kBytes));
     CUGUEST_ASSIGN_OR_RETURN(regions[1], after::Register(driver, of_c.get(), kBytes));
     CHECK(stage.Shows("memory of B and of C", "[A]<", "as it was"));
@@ -126,9 +125,8 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   CHECK((wires == std::vector<Wire>{Wire(kBytes, 2), Wire(kBytes, 3)}));
   CHECK(stage.Shows("both are sent", "(empty)", "as it was"));
 
-  const auto refused = after::Register(driver, of_pool.get(), kBytes).status();
-  support::PrintRefusal("pool memory", refused);
-  CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(support::IsRefused("pool memory", after::Register(driver, of_pool.get(), kBytes).status(),
+                           absl::StatusCode::kFailedPrecondition));
   {
     const auto held = after::Register(driver, of_pool.get(), kBytes, cuguest::IfInactive::kCreate);
     CHECK(held.ok() && support::IsActive(device));
@@ -136,9 +134,9 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   CHECK(!support::IsActive(device));
 
   stage.Destroy("C");
-  const absl::Status destroyed = after::Send(driver, regions, &wires);
-  support::PrintRefusal("C is destroyed", destroyed);
-  CHECK(cuguest::CodeOf(destroyed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  CHECK(support::IsRefused("C is destroyed", after::Send(driver, regions, &wires),
+                           absl::StatusCode::kFailedPrecondition,
+                           "CUDA_ERROR_CONTEXT_IS_DESTROYED"));
   return absl::OkStatus();
 }
 

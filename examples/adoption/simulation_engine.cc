@@ -60,12 +60,12 @@ class Engine {
   static absl::StatusOr<Engine> Create(cuguest::Device device) {
     Engine engine;
     CUGUEST_ASSIGN_OR_RETURN(engine.context_, SharedContext::Create(device));  // current nowhere
-    CUGUEST_ASSIGN_OR_RETURN(engine.positions_, Buffer::Allocate(engine.context(), kParticles));
+    CUGUEST_ASSIGN_OR_RETURN(engine.positions_, Buffer::Allocate(engine.context_, kParticles));
     return engine;
   }
 
   absl::Status Step(const Forces& forces) {
-    cuguest::ContextGuard guard(context_.context());
+    cuguest::ContextGuard guard(context_);
     CUGUEST_RETURN_IF_ERROR(guard);
     for (const auto& force : forces) {
       force();
@@ -91,7 +91,7 @@ struct Plugin {
 absl::StatusOr<Plugin> Load(CUcontext engines) {
   Plugin plugin;
   CUGUEST_ASSIGN_OR_RETURN(plugin.context, SharedContext::Attach(engines));
-  CUGUEST_ASSIGN_OR_RETURN(plugin.forces, Buffer::Allocate(plugin.context.context(), kParticles));
+  CUGUEST_ASSIGN_OR_RETURN(plugin.forces, Buffer::Allocate(plugin.context, kParticles));
   return plugin;
 }
 
@@ -102,7 +102,7 @@ namespace host {
 
 absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "C"});
-  const auto replaces = [&] { CHECK(driver.CtxSetCurrent(stage["C"]) == CUDA_SUCCESS); };
+  const auto replaces = [&] { SUCCEEDS(driver.CtxSetCurrent(stage["C"])); };
 
   support::PrintScene("With cuCtxCreate and cuCtxSetCurrent");
   stage.Set({"A"});
@@ -133,7 +133,7 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
 
   std::optional<after::Plugin> plugin;
   CUGUEST_ASSIGN_OR_RETURN(plugin, after::Load(f->context().get()));
-  const cuguest::ContextRef context = plugin->context.context();
+  const cuguest::ContextRef context = plugin->context;
   f.reset();
   CHECK(context.IsAlive());
   plugin.reset();

@@ -26,9 +26,7 @@
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/status.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 // The library: runtime API only, without cuguest.
 namespace library {
@@ -47,17 +45,16 @@ cudaError_t MakeCopy(const float* values, float** copy) {
 
 }  // namespace library
 
-// A program of the driver API, which works in `home`.
+// A program of the driver API.
 namespace program {
 
-using cuguest::ContextRef;
 using Buffer = cuguest::DeviceBuffer<float>;
 
 // Lends the program's memory, of cuMemAlloc, to the library, and takes ownership of the library's
 // copy of it, of cudaMalloc: it is freed in its own context.
-absl::StatusOr<Buffer> Copy(const ContextRef& home, const Buffer& own) {
+absl::StatusOr<Buffer> Copy(const Buffer& own) {
   float* copy = nullptr;
-  const cuguest::runtime::CalleeScope scope(home);
+  const cuguest::runtime::CalleeScope scope(own);
   CUGUEST_RETURN_IF_ERROR(scope);
   CUGUEST_RETURN_IF_ERROR(
       cuguest::runtime::ToStatus(library::MakeCopy(own.data(), &copy), "copy by the library"));
@@ -69,75 +66,72 @@ absl::StatusOr<Buffer> Copy(const ContextRef& home, const Buffer& own) {
 namespace host {
 
 using program::Buffer;
-using support::House;
+using support::Has;
 using support::Ramp;
+using support::Stage;
 
-absl::Status InItsContext(const House& house, const Buffer& own) {
+absl::Status InItsContext(const Stage& stage, const Buffer& own) {
   support::PrintScene("A library that does not choose a device works in the program's context A");
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-  house.Show("before");
-  CUGUEST_ASSIGN_OR_RETURN(Buffer copy, program::Copy(own.context(), own));
-  house.Show("after");
+  const support::Undisturbed undisturbed;
+  CUGUEST_ASSIGN_OR_RETURN(Buffer copy, program::Copy(own));
+  CHECK(stage.Shows("after", "[X] [A]<", "P is inactive"));
   CHECK(copy.context() == own.context());
-  CHECK(support::Holds(copy.view(), Ramp(1)));
+  CHECK(Has(cuguest::Download(copy.view()), Ramp(1)));
   return copy.Release();
 }
 
-void WithoutAScope(const House& house, support::HostStack& stack) {
+void WithoutAScope(const Stage& stage) {
   support::PrintScene("It calls cudaSetDevice, without a scope");
-  house.Show("before");
-  CHECK(library::Initialize() == cudaSuccess);
-  house.Show("after");
-  CHECK(house.cast.Draw() == "[X] [P]<" && support::IsActive(house.device));
-  CHECK(cudaDeviceReset() == cudaSuccess);
-  stack.Set({house.x.get(), house.a.get()});
+  CHECK(stage.Shows("before", "[X] [A]<", "P is inactive"));
+  SUCCEEDS(library::Initialize());
+  CHECK(stage.Shows("after", "[X] [P]<", "P is active"));
+  SUCCEEDS(cudaDeviceReset());
+  stage.Set({"X", "A"});
 }
 
 // The library's copies before and after a Reassert() are in P and in A.
-absl::Status CallInAScope(const House& house, const Buffer& own, float** in_p, float** in_a) {
+absl::Status CallInAScope(const Stage& stage, const Buffer& own, float** in_p, float** in_a) {
   const auto ramp = Ramp(1);
-  cuguest::runtime::CalleeScope scope(own.context());
+  cuguest::runtime::CalleeScope scope(own);
   CUGUEST_RETURN_IF_ERROR(scope);
-  CHECK(library::Initialize() == cudaSuccess);
-  house.Show("after cudaSetDevice");
-  CHECK(house.cast.Draw() == "[X] [A] [P]<");
-  CHECK(library::MakeCopy(ramp.data(), in_p) == cudaSuccess);
-  CHECK(scope.Reassert() == CUDA_SUCCESS);
-  house.Show("after scope.Reassert()", "its next call works in A");
-  CHECK(library::MakeCopy(ramp.data(), in_a) == cudaSuccess);
-  CHECK(library::Initialize() == cudaSuccess);  // the scope's end undoes this one
+  SUCCEEDS(library::Initialize());
+  CHECK(stage.Shows("after cudaSetDevice", "[X] [A] [P]<", "P is active"));
+  SUCCEEDS(library::MakeCopy(ramp.data(), in_p));
+  SUCCEEDS(scope.Reassert());
+  CHECK(stage.Shows("after scope.Reassert()", "[X] [A] [A]<", "its next call works in A"));
+  SUCCEEDS(library::MakeCopy(ramp.data(), in_a));
+  SUCCEEDS(library::Initialize());  // the scope's end undoes this one
   return absl::OkStatus();
 }
 
-absl::Status InAScope(const House& house, const Buffer& own) {
+absl::Status InAScope(const Stage& stage, const Buffer& own) {
   support::PrintScene("The same inside a CalleeScope");
   float* in_p = nullptr;
   float* in_a = nullptr;
-  CUGUEST_RETURN_IF_ERROR(CallInAScope(house, own, &in_p, &in_a));
+  CUGUEST_RETURN_IF_ERROR(CallInAScope(stage, own, &in_p, &in_a));
   const auto incidents = cuguest::IncidentCount(cuguest::Incident::Kind::kReplaced);
-  house.Show("after", std::to_string(incidents) + " incidents");
-  CHECK(house.cast.Draw() == "[X] [A]<" && incidents == 2);
+  CHECK(stage.Shows("after", "[X] [A]<", std::to_string(incidents) + " incidents"));
+  CHECK(incidents == 2);
   CUGUEST_ASSIGN_OR_RETURN(Buffer foreign, Buffer::Adopt(in_p, library::kCount));
   CUGUEST_ASSIGN_OR_RETURN(Buffer home, Buffer::Adopt(in_a, library::kCount));
-  CHECK(foreign.context().get() == house.p && home.context() == own.context());
+  CHECK(foreign.context().get() == stage["P"] && home.context() == own.context());
   CUGUEST_RETURN_IF_ERROR(cuguest::Zero(home.view()));
   CUGUEST_RETURN_IF_ERROR(cuguest::Copy(home.view(), foreign.view()));
-  CHECK(support::Holds(home.view(), Ramp(1)));
+  CHECK(Has(cuguest::Download(home.view()), Ramp(1)));
   CUGUEST_RETURN_IF_ERROR(foreign.Release());
   return home.Release();
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const House house, House::Create(driver, device));
-  support::HostStack stack(driver, {house.x.get(), house.a.get()});
-  const auto a = cuguest::ContextRef::Borrow(house.a.get());
-  CUGUEST_ASSIGN_OR_RETURN(const Buffer own, Buffer::CopyOf(a, Ramp(1)));
-  CUGUEST_RETURN_IF_ERROR(InItsContext(house, own));
-  CHECK(!support::IsActive(device));
-  WithoutAScope(house, stack);
-  CUGUEST_RETURN_IF_ERROR(InAScope(house, own));
-  stack.Set({house.p});
-  CHECK(cudaDeviceReset() == cudaSuccess);
+  const Stage stage(driver, device, {"X", "A", "P"});
+  stage.Set({"X", "A"});
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer own,
+                           Buffer::CopyOf(cuguest::ContextRef::Current(), Ramp(1)));
+  CUGUEST_RETURN_IF_ERROR(InItsContext(stage, own));
+  WithoutAScope(stage);
+  CUGUEST_RETURN_IF_ERROR(InAScope(stage, own));
+  stage.Set({"P"});
+  SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();
 }
 

@@ -11,8 +11,6 @@
 
 #include "examples/support/check.h"
 
-#define SUCCEEDS(call) CHECK((call) == cudaSuccess)
-
 namespace host {
 
 class Numbers {

@@ -22,36 +22,29 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/status.h"
 #include "examples/bridge/numbers.h"
 #include "examples/bridge/triple.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/saxpy.h"
 
 // The library: driver API and cuguest, without the runtime.
 namespace guest {
 
-absl::StatusOr<cuguest::Kernel> LoadSaxpy() {
-  CUGUEST_ASSIGN_OR_RETURN(
-      const auto module,
-      cuguest::Module::Load({cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size},
-                            "saxpy"));
-  return module.GetKernel("saxpy");  // which keeps the module loaded
-}
+// Loaded once, by the first call, for all contexts.
+cuguest::Module::Once code({cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy");
+cuguest::Kernel::Once kernel(code, "saxpy");
 
 // y = a * x + y, in the order of `stream`; does not wait.
 absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_t count) {
-  static const auto& saxpy = *new absl::StatusOr<cuguest::Kernel>(LoadSaxpy());  // for all contexts
-  CUGUEST_RETURN_IF_ERROR(saxpy);
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const saxpy, kernel.Get());
   CUGUEST_ASSIGN_OR_RETURN(const auto from, cuguest::DeviceView<const float>::Borrow(x, count));
   CUGUEST_ASSIGN_OR_RETURN(const auto to, cuguest::DeviceView<float>::Borrow(y, count));
-  return cuguest::LaunchForElements(*saxpy, count, stream, static_cast<unsigned>(count), a,
-                                    cuguest::DevicePtr(from), cuguest::DevicePtr(to));
+  return cuguest::LaunchForElements(*saxpy, count, stream, static_cast<unsigned>(count), a, from,
+                                    to);
 }
 
 }  // namespace guest
@@ -71,7 +64,7 @@ std::string DeviceAndError() {
 
 // Calls the library, which must not change what the thread has.
 void Call(const char* what, const std::function<void()>& call) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   const std::string before = DeviceAndError();
   call();
   support::PrintRow(what, "undisturbed", DeviceAndError());
@@ -123,8 +116,8 @@ void WrongPointers(cudaStream_t stream, const Numbers& x) {
   CHECK(x.Read() == Ramp(3 * 2));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
-  const support::HostStack stack(driver, {});  // empties it at the end
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  const support::Stage stage(driver, device, {});  // empties the stack at the end
   {
     const Numbers x(Ramp(2));
     cudaStream_t stream = nullptr;

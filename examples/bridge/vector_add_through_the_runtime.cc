@@ -12,7 +12,7 @@
 //   1. Three launches of one kernel
 //
 //      <<<>>>                        right           cudaGetLastError() == cudaSuccess
-//      an image                      right           Module::GetKernel, LaunchForElements
+//      an image                      right           Kernel::Once, LaunchForElements
 //      the symbol                    right           Kernel::Borrow, LaunchForElements
 
 #include <cuda_runtime_api.h>
@@ -21,25 +21,20 @@
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/runtime/function.h"
-#include "cuguest/runtime/handle.h"
 #include "cuguest/status.h"
 #include "examples/bridge/numbers.h"
 #include "examples/bridge/vector_add.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/vector_add.h"
 
 // What the program does beside <<<>>>.
 namespace program {
 
 // The kernel of an image.
-absl::StatusOr<cuguest::Kernel> Load() {
-  CUGUEST_ASSIGN_OR_RETURN(const auto module,
-                           cuguest::Module::Load({cuguest_kernels::vector_add_fatbin,
-                                                  cuguest_kernels::vector_add_fatbin_size},
-                                                 "vector_add"));
-  return module.GetKernel("vector_add");
-}
+cuguest::Module::Once image({cuguest_kernels::vector_add_fatbin,
+                             cuguest_kernels::vector_add_fatbin_size},
+                            "vector_add");
+cuguest::Kernel::Once loaded(image, "vector_add");
 
 // The linked one.
 absl::StatusOr<cuguest::Kernel> Link() {
@@ -49,9 +44,8 @@ absl::StatusOr<cuguest::Kernel> Link() {
 
 absl::Status Add(const cuguest::Kernel& kernel, unsigned count, const float* a, const float* b,
                  float* sum, cudaStream_t stream) {
-  return cuguest::LaunchForElements(kernel, count, cuguest::runtime::ToDriver(stream), count,
-                                    cuguest::DevicePtr(a), cuguest::DevicePtr(b),
-                                    cuguest::DevicePtr(sum));
+  return cuguest::LaunchForElements(kernel, count, stream, count, cuguest::DevicePtr(a),
+                                    cuguest::DevicePtr(b), cuguest::DevicePtr(sum));
 }
 
 }  // namespace program
@@ -77,9 +71,9 @@ absl::Status ThreeTimes(const Vectors& v, cudaStream_t stream) {
   support::PrintScene("Three launches of one kernel");
   SUCCEEDS(VectorAdd(Numbers::kCount, v.a.get(), v.b.get(), v.sum.get(), stream));
   Check(v, stream, "<<<>>>", "cudaGetLastError() == cudaSuccess");
-  CUGUEST_ASSIGN_OR_RETURN(const auto loaded, program::Load());
-  CHECK_OK(program::Add(loaded, Numbers::kCount, v.a.get(), v.b.get(), v.sum.get(), stream));
-  Check(v, stream, "an image", "Module::GetKernel, LaunchForElements");
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const loaded, program::loaded.Get());
+  CHECK_OK(program::Add(*loaded, Numbers::kCount, v.a.get(), v.b.get(), v.sum.get(), stream));
+  Check(v, stream, "an image", "Kernel::Once, LaunchForElements");
   CUGUEST_ASSIGN_OR_RETURN(const auto linked, program::Link());
   CHECK_OK(program::Add(linked, Numbers::kCount, v.a.get(), v.b.get(), v.sum.get(), stream));
   Check(v, stream, "the symbol", "Kernel::Borrow, LaunchForElements");
@@ -99,17 +93,16 @@ absl::Status TooLarge(const Vectors& v, cudaStream_t stream) {
   CHECK(code != cudaSuccess);
   CHECK(cudaGetLastError() == code);  // which clears it
 
-  CUGUEST_ASSIGN_OR_RETURN(const auto kernel, program::Load());
-  const absl::Status refused =
-      cuguest::Launch(kernel, {/*grid=*/1, kTooLarge}, cuguest::runtime::ToDriver(stream),
-                      cuguest::HostSpan<void* const>(args));
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const kernel, program::loaded.Get());
+  const absl::Status refused = cuguest::Launch(*kernel, {/*grid=*/1, kTooLarge}, stream,
+                                               cuguest::HostSpan<void* const>(args));
   CHECK(support::IsRefused("Launch", refused, absl::StatusCode::kInvalidArgument));
   SUCCEEDS(cudaGetLastError());
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
-  const support::HostStack stack(driver, {});  // empties it at the end
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  const support::Stage stage(driver, device, {});  // empties the stack at the end
   {
     const Vectors vectors;
     cudaStream_t stream = nullptr;

@@ -17,7 +17,6 @@
 #include "cuguest/code_image.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
@@ -25,7 +24,6 @@
 #include "cuguest/status.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
-#include "examples/support/house.h"
 
 namespace program {
 
@@ -59,11 +57,9 @@ absl::StatusOr<Module> Link(const ContextRef& context, const Texts& texts,
 absl::StatusOr<int> Run(const ContextRef& context, const Module& module) {
   CUGUEST_ASSIGN_OR_RETURN(const auto answer, module.GetKernel("answer"));
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context));
-  CUGUEST_ASSIGN_OR_RETURN(auto to, cuguest::DeviceBuffer<int>::Allocate(context, 1));
-  CUGUEST_RETURN_IF_ERROR(
-      cuguest::LaunchForElements(answer, 1, stream.ref(), cuguest::DevicePtr(to.view())));
-  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(const auto result, cuguest::Download(to.view()));
+  CUGUEST_ASSIGN_OR_RETURN(auto to, cuguest::DeviceBuffer<int>::AllocateAsync(stream, 1));
+  CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(answer, 1, stream, to));
+  CUGUEST_ASSIGN_OR_RETURN(const auto result, cuguest::Download(to.view(), stream));
   return result.front();
 }
 
@@ -103,8 +99,7 @@ constexpr char kKernel[] = R"(.visible .entry answer(.param .u64 to)
 )";
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const auto own, cuguest::SharedContext::Create(device));
-  const ContextRef& context = own.context();
+  CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
   const std::string whole = absl::StrCat(kHeader, kFunction, kKernel);
   const std::string kernel = absl::StrCat(kHeader, kDeclaration, kKernel);
   const std::string function = absl::StrCat(kHeader, kFunction);
@@ -121,7 +116,7 @@ absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const auto loaded, Load(context, "whole.ptx", whole, &report));
   CUGUEST_ASSIGN_OR_RETURN(const int loaded_answer, program::Run(context, loaded));
   support::PrintRow("without the mistake", std::to_string(loaded_answer), "and the log:");
-  support::PrintLines(report.info_log);
+  support::PrintText(report.info_log);
   CHECK(loaded_answer == 42 && report.error_log.empty());
 
   support::PrintScene("A kernel and the function that it calls, in two texts");
@@ -135,7 +130,7 @@ absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
       Link(context, {{"kernel.ptx", kernel}, {"function.ptx", function}}, &report));
   CUGUEST_ASSIGN_OR_RETURN(const int linked_answer, program::Run(context, linked));
   support::PrintRow("both", std::to_string(linked_answer), "and the log:");
-  support::PrintLines(report.info_log);
+  support::PrintText(report.info_log);
   CHECK(linked_answer == 42 && report.error_log.empty());
   CHECK(report.info_log.find("answer") != std::string::npos);
   return absl::OkStatus();

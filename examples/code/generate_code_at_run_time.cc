@@ -26,9 +26,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/code/nvrtc.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 namespace server {
 
@@ -68,18 +66,17 @@ class Server {
                                    const Numbers& xs) {
     CUGUEST_ASSIGN_OR_RETURN(const cuguest::Kernel kernel, KernelOf(formula));
     using Buffer = cuguest::DeviceBuffer<float>;
-    CUGUEST_ASSIGN_OR_RETURN(const Buffer x, Buffer::CopyOf(client, xs));
-    CUGUEST_ASSIGN_OR_RETURN(const Buffer results, Buffer::Allocate(client, xs.size()));
+    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(client));
+    CUGUEST_ASSIGN_OR_RETURN(const Buffer x, Buffer::CopyOfAsync(stream, xs));
+    CUGUEST_ASSIGN_OR_RETURN(const Buffer results, Buffer::AllocateAsync(stream, xs.size()));
     cuguest::ParamBuffer params;
     absl::Status packed = params.Add(static_cast<unsigned>(xs.size()));
     for (const Buffer* buffer : {&x, &results}) packed.Update(params.Add(buffer->get()));
     const auto add = [&](const auto& value) { return params.Add(value); };
     for (const Parameter& own : formula.parameters) packed.Update(std::visit(add, own.value));
     CUGUEST_RETURN_IF_ERROR(packed);
-    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(client));
-    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(kernel, xs.size(), stream.ref(), params));
-    CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-    return cuguest::Download(results.view());
+    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(kernel, xs.size(), stream, params));
+    return cuguest::Download(results.view(), stream);
   }
 
   std::size_t CountCompiled() const { return kernels_.size(); }
@@ -116,15 +113,14 @@ absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   server::Server server;
   const auto send = [&](const server::Formula& formula) -> absl::StatusOr<server::Numbers> {
     CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
-    return server.Evaluate(context.context(), formula, support::Ramp(2));
+    return server.Evaluate(context, formula, support::Ramp(2));
   };
   support::PrintScene("Four clients, in contexts of their own, send two formulas each");
   std::vector<std::thread> clients;
   while (clients.size() < 4) {
     clients.emplace_back([&] {
       for (const auto& [formula, step] : kFormulas) {
-        const absl::StatusOr<server::Numbers> results = send(formula);
-        if (CHECK_OK(results.status())) CHECK(*results == support::Ramp(step));
+        CHECK(support::Has(send(formula), support::Ramp(step)));
       }
     });
   }

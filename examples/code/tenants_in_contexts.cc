@@ -17,61 +17,57 @@
 
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/launch.h"
 
 namespace server {
 
-using cuguest::DevicePtr;
 using Counts = std::vector<unsigned>;
+
+cuguest::Module::Once code({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size},
+                           "launch");  // for all tenants
+cuguest::Kernel::Once count_up(code, "count_up");
+cuguest::Kernel::Once get_mark(code, "get_mark");
 
 // Work for one user. It needs no guard: every call finds the tenant's context.
 class Tenant {
  public:
   // `mark` becomes the value of the code's variable in the tenant's context.
-  [[nodiscard]] static absl::StatusOr<Tenant> Admit(cuguest::Device device,
-                                                    const cuguest::Module& code, unsigned mark) {
+  [[nodiscard]] static absl::StatusOr<Tenant> Admit(cuguest::Device device, unsigned mark) {
     Tenant tenant;
-    tenant.code_ = &code;
     CUGUEST_ASSIGN_OR_RETURN(tenant.context_, cuguest::SharedContext::Create(device));
-    CUGUEST_ASSIGN_OR_RETURN(tenant.stream_, cuguest::Stream::Create(tenant.home()));
-    CUGUEST_ASSIGN_OR_RETURN(tenant.counts_,
-                             cuguest::DeviceBuffer<unsigned>::CopyOf(tenant.home(), Counts(1000)));
+    CUGUEST_ASSIGN_OR_RETURN(tenant.stream_, cuguest::Stream::Create(tenant.context_));
+    CUGUEST_ASSIGN_OR_RETURN(
+        tenant.counts_, cuguest::DeviceBuffer<unsigned>::CopyOf(tenant.context_, Counts(1000)));
+    CUGUEST_ASSIGN_OR_RETURN(const auto* const module, code.Get());
     CUGUEST_ASSIGN_OR_RETURN(const auto variable,
-                             code.GetGlobal<unsigned>(tenant.home(), "launch_mark"));
+                             module->GetGlobal<unsigned>(tenant.context_, "launch_mark"));
     CUGUEST_RETURN_IF_ERROR(cuguest::Fill(variable, mark));
     return tenant;
   }
 
   // Adds `value` to every count, with a kernel.
   [[nodiscard]] absl::Status CountUp(unsigned value) {
-    CUGUEST_ASSIGN_OR_RETURN(const auto count_up, code_->GetKernel("count_up"));
+    CUGUEST_ASSIGN_OR_RETURN(const auto* const kernel, count_up.Get());
     const auto n = static_cast<unsigned>(counts_.size());
-    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(count_up, n, stream_.ref(), n, value,
-                                                       DevicePtr(counts_.view())));
-    return stream_.ref().Synchronize();
+    return cuguest::LaunchForElements(*kernel, n, stream_, n, value, counts_);
   }
-  [[nodiscard]] absl::StatusOr<Counts> Read() const { return cuguest::Download(counts_.view()); }
+  [[nodiscard]] absl::StatusOr<Counts> Read() const {
+    return cuguest::Download(counts_.view(), stream_);
+  }
 
   // The variable's value, as a kernel reads it.
   [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark() {
-    CUGUEST_ASSIGN_OR_RETURN(const auto get_mark, code_->GetKernel("get_mark"));
-    CUGUEST_ASSIGN_OR_RETURN(auto mark, cuguest::DeviceBuffer<unsigned>::CopyOf(home(), Counts(1)));
-    CUGUEST_RETURN_IF_ERROR(
-        cuguest::LaunchForElements(get_mark, 1, stream_.ref(), DevicePtr(mark.view())));
-    CUGUEST_RETURN_IF_ERROR(stream_.ref().Synchronize());
-    CUGUEST_ASSIGN_OR_RETURN(const Counts read, cuguest::Download(mark.view()));
+    CUGUEST_ASSIGN_OR_RETURN(const auto* const kernel, get_mark.Get());
+    CUGUEST_ASSIGN_OR_RETURN(auto mark, cuguest::DeviceBuffer<unsigned>::AllocateAsync(stream_, 1));
+    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(*kernel, 1, stream_, mark));
+    CUGUEST_ASSIGN_OR_RETURN(const Counts read, cuguest::Download(mark.view(), stream_));
     return read.front();
   }
-
-  [[nodiscard]] const cuguest::ContextRef& home() const { return context_.context(); }
 
   // Destroys the context, with everything in it.
   [[nodiscard]] absl::Status Leave() { return ToStatus(context_.Release()); }
@@ -79,7 +75,6 @@ class Tenant {
  private:
   Tenant() = default;
 
-  const cuguest::Module* code_ = nullptr;
   cuguest::SharedContext context_;
   cuguest::Stream stream_;
   cuguest::DeviceBuffer<unsigned> counts_;
@@ -113,18 +108,14 @@ void Refused(const char* what, const absl::Status& status) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(
-      const auto code,
-      cuguest::Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size},
-                            "launch"));
   std::vector<Resident> residents;
   for (const char* name : {"ada", "bob", "cleo"}) {
     const auto mark = static_cast<unsigned>(residents.size() + 1);
-    CUGUEST_ASSIGN_OR_RETURN(Tenant tenant, Tenant::Admit(device, code, mark));
+    CUGUEST_ASSIGN_OR_RETURN(Tenant tenant, Tenant::Admit(device, mark));
     residents.push_back({name, mark, std::move(tenant)});
   }
   support::PrintScene("Three tenants, one module");
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   for (Resident& resident : residents) CountAndCheck(resident, 1);
 
   support::PrintScene("One of them leaves");

@@ -32,9 +32,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "cuguest/typed_kernel.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/vector_add.h"
 
 namespace program {
@@ -48,8 +46,7 @@ using Numbers = std::vector<float>;
 
 absl::Status LaunchWithValues(const Kernel& kernel, unsigned n, const StreamRef& stream,
                               const Buffer& a, const Buffer& b, Buffer& c) {
-  return LaunchForElements(kernel, n, stream, n, DevicePtr(a.view()), DevicePtr(b.view()),
-                           DevicePtr(c.view()));
+  return LaunchForElements(kernel, n, stream, n, a, b, c);
 }
 
 // Converts its arguments as a function does.
@@ -83,20 +80,18 @@ absl::Status LaunchWithBuffer(const Kernel& kernel, unsigned n, const StreamRef&
 absl::StatusOr<Numbers> Add(cuguest::Device device, const Numbers& x, const Numbers& y,
                             decltype(&LaunchWithValues) launch) {
   CUGUEST_ASSIGN_OR_RETURN(const auto own, cuguest::SharedContext::Create(device));
-  const cuguest::ContextRef& context = own.context();
   CUGUEST_ASSIGN_OR_RETURN(
       const auto module,
       cuguest::Module::LoadIn(
-          context, {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+          own, {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
           "vector_add.fatbin"));
   CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, module.GetKernel("vector_add"));
-  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context));
-  CUGUEST_ASSIGN_OR_RETURN(const Buffer a, Buffer::CopyOf(context, x));
-  CUGUEST_ASSIGN_OR_RETURN(const Buffer b, Buffer::CopyOf(context, y));
-  CUGUEST_ASSIGN_OR_RETURN(Buffer c, Buffer::Allocate(context, x.size()));
+  CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(own));
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer a, Buffer::CopyOf(own, x));
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer b, Buffer::CopyOf(own, y));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer c, Buffer::Allocate(own, x.size()));
   CUGUEST_RETURN_IF_ERROR(launch(kernel, static_cast<unsigned>(x.size()), stream, a, b, c));
-  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-  return cuguest::Download(c.view());
+  return cuguest::Download(c.view(), stream);
 }
 
 }  // namespace program
@@ -107,13 +102,12 @@ using support::Ramp;
 
 void AddAndCheck(const char* how, cuguest::Device device,
                  decltype(&program::LaunchWithValues) launch) {
-  const absl::StatusOr<program::Numbers> sum = program::Add(device, Ramp(1), Ramp(2), launch);
-  const bool is_right = CHECK_OK(sum.status()) && CHECK(*sum == Ramp(3));
-  support::PrintRow(how, is_right ? "right" : "WRONG");
+  const auto sum = program::Add(device, Ramp(1), Ramp(2), launch);
+  support::PrintRow(how, CHECK(support::Has(sum, Ramp(3))) ? "right" : "WRONG");
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   AddAndCheck("values", device, &program::LaunchWithValues);
   AddAndCheck("a typed kernel", device, &program::LaunchTyped);
   AddAndCheck("the guide's args[]", device, &program::LaunchWithPointers);

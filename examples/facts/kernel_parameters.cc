@@ -107,8 +107,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   const auto places = packed.parameters();
   CHECK(std::equal(known.begin(), known.end(), places.begin(), places.end()));
   CUGUEST_RETURN_IF_ERROR(cuguest::Launch(mixed, LaunchShape(), stream, packed));
-  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(Bytes bytes, cuguest::Download(received.view()));
+  CUGUEST_ASSIGN_OR_RETURN(Bytes bytes, cuguest::Download(received.view(), stream));
   int i = 0;
   float4 f4 = {};
   std::memcpy(&i, bytes.data(), sizeof(i));
@@ -121,13 +120,11 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   const cuguest::DevicePtr to(received.view());
   const MyStruct<FourFloats> wrong = {1, {2, 3, 4, 5}};
   const absl::Status refused = cuguest::Launch(kernel, LaunchShape(), stream, 'a', wrong, 'z', to);
-  support::PrintRefusal("four floats", refused);
-  CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(support::IsRefused("four floats", refused, absl::StatusCode::kInvalidArgument));
 
   const MyStruct<float4> right = {1, {2, 3, 4, 5}};
   CUGUEST_RETURN_IF_ERROR(cuguest::Launch(kernel, LaunchShape(), stream, 'a', right, 'z', to));
-  CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(bytes, cuguest::Download(received.view()));
+  CUGUEST_ASSIGN_OR_RETURN(bytes, cuguest::Download(received.view(), stream));
   MyStruct<float4> arrived = {};
   std::memcpy(&arrived, bytes.data() + 1, sizeof(arrived));
   CHECK(bytes[0] == 'a' && bytes[1 + sizeof(arrived)] == 'z');

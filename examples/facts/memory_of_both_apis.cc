@@ -11,7 +11,6 @@
 
 #include "cuguest/memory.h"
 #include "cuguest/runtime/pointer.h"
-#include "cuguest/status.h"
 #include "examples/support/stage.h"
 
 namespace {
@@ -23,9 +22,6 @@ using cuguest::runtime::ToRuntime;
 using support::PrintRow;
 using support::Ramp;
 using Kind = MemoryDescription::Kind;
-
-// Of either API: both have 0 for success.
-#define SUCCEEDS(call) CHECK(static_cast<int>(call) == 0)
 
 constexpr std::size_t kCount = 1000;  // as many as in a Ramp
 constexpr std::size_t kBytes = kCount * sizeof(float);
@@ -103,19 +99,20 @@ void CopyAndFree(const Memory& made) {
   CHECK(freed.ok() && freed->kind == MemoryDescription::Kind::kUnregistered);
 }
 
-void ShowTable(const std::vector<Memory>& memories, support::Stage* stage, const char* owner) {
+void ShowTable(const std::vector<Memory>& memories, const support::Stage& stage,
+               const char* owner) {
   PrintRow("made by", "owner", "reached from, freed by");
-  stage->Set({});  // the answers do not depend on what is current
-  for (const Memory& memory : memories) ShowRow(memory, (*stage)[owner], owner);
-  stage->Set({owner});
+  stage.Set({});  // the answers do not depend on what is current
+  for (const Memory& memory : memories) ShowRow(memory, stage[owner], owner);
+  stage.Set({owner});
   for (const Memory& memory : memories) CopyAndFree(memory);
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  support::Stage stage(driver, device, {"A", "B"});
+  support::Stage stage(driver, device, {"A", "B", "P"});
   support::PrintScene("Memory of the driver API, allocated with A current");
   stage.Set({"A"});
-  ShowTable(MakeByDriver(), &stage, "A");
+  ShowTable(MakeByDriver(), stage, "A");
 
   support::PrintScene("Memory that CUDA does not know");
   CUdeviceptr freed = 0;
@@ -134,8 +131,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
 
   support::PrintScene("Memory of the runtime, allocated with the primary context P current");
   SUCCEEDS(cudaSetDevice(device.get()));
-  stage.Name("P", cuguest::ContextRef::Current().get());
-  ShowTable(MakeByRuntime(), &stage, "P");
+  ShowTable(MakeByRuntime(), stage, "P");
   SUCCEEDS(cudaPeekAtLastError());
   SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();

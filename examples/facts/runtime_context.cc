@@ -12,8 +12,6 @@
 #include "cuguest/devices.h"
 #include "cuguest/memory.h"
 #include "cuguest/runtime/context.h"
-#include "cuguest/runtime/error.h"
-#include "cuguest/status.h"
 #include "examples/support/stage.h"
 
 namespace {
@@ -24,8 +22,6 @@ using support::IsActive;
 using support::PrintRow;
 using support::Stage;
 using Kind = RuntimeContext::Kind;
-
-#define SUCCEEDS(call) CHECK_OK(cuguest::runtime::ToStatus((call), #call))
 
 // What the runtime did with an allocation.
 struct Allocation {
@@ -50,28 +46,29 @@ Allocation Allocate() {
 }
 
 // Query() predicts what the next runtime call does; then the call is made.
-void Check(Stage* stage, const std::vector<std::string>& stack, const char* state, Kind expected) {
+void Check(const Stage& stage, const std::vector<std::string>& stack, const char* state,
+           Kind expected) {
   support::PrintScene(state);
   const Device device = Device::Borrow(0);
-  stage->Set(stack);
-  if (expected == Kind::kDestroyed) CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
+  stage.Set(stack);
+  if (expected == Kind::kDestroyed) SUCCEEDS(support::ResetDevice(device));
   const bool was_active = IsActive(device);
-  const std::string before = stage->Draw();
+  const std::string before = stage.Draw();
   const auto next = [] {
     const support::Undisturbed undisturbed;
     return RuntimeContext::Query();
   }();
   if (!CHECK_OK(next.status())) return;
-  support::PrintParagraph("the next call " + next->ToString());
+  support::PrintText("the next call " + next->ToString());
   CHECK(next->kind == expected && next->device == device);
 
   const Allocation did = Allocate();
   const bool in_p = next->is_primary() || next->kind == Kind::kDestroyed;
-  CHECK(stage->Shows("after cudaMalloc", in_p ? "[P]<" : before, support::Activity(device)));
+  CHECK(stage.Shows("after cudaMalloc", in_p ? "[P]<" : before,
+                    was_active || in_p ? "P is active" : "P is inactive"));
   CHECK(did.code == cudaSuccess && did.device == device &&
         did.owner == cuguest::ContextRef::Current());
-  CHECK((did.owner.get() == (*stage)["P"]) == in_p);
-  CHECK(IsActive(device) == (was_active || in_p));
+  CHECK((did.owner.get() == stage["P"]) == in_p);
 }
 
 void FirstCalls(const Stage& stage, Device device) {
@@ -81,28 +78,26 @@ void FirstCalls(const Stage& stage, Device device) {
   SUCCEEDS(cudaGetDeviceCount(&count));
   SUCCEEDS(cudaGetDevice(&current));
   CHECK(count >= 1 && current == 0);
-  CHECK(stage.Shows("cudaGetDevice[Count]", "(empty)", support::Activity(device)));
-  CHECK(!IsActive(device));
+  CHECK(stage.Shows("cudaGetDevice[Count]", "(empty)", "P is inactive"));
   SUCCEEDS(cudaSetDevice(device.get()));
-  CHECK(stage.Shows("cudaSetDevice", "[P]<", support::Activity(device)));
-  CHECK(IsActive(device));
+  CHECK(stage.Shows("cudaSetDevice", "[P]<", "P is active"));
   std::thread([&] {
     CHECK(stage.Draw() == "(empty)");
     CHECK(Allocate().owner.get() == stage["P"]);
-    CHECK(stage.Shows("cudaMalloc on another thread", "[P]<", support::Activity(device)));
+    CHECK(stage.Shows("cudaMalloc on another thread", "[P]<", "P is active"));
   }).join();
   SUCCEEDS(cudaDeviceReset());
   CHECK(!IsActive(device));
 }
 
 // cudaGetDevice names device 1, and the next call works on device 0.
-void AnotherDeviceThanItSays(Stage* stage) {
+void AnotherDeviceThanItSays(const Stage& stage) {
   support::PrintScene("Nothing is current after cudaSetDevice(1)");
   if (!DeviceAt(Device::Ordinal{1}).ok()) {
-    return support::PrintParagraph("skipped: this needs two devices");
+    return support::PrintText("skipped: this needs two devices");
   }
   SUCCEEDS(cudaSetDevice(1));
-  stage->Set({});
+  stage.Set({});
   int device = -1;
   SUCCEEDS(cudaGetDevice(&device));
   const absl::StatusOr<RuntimeContext> next = RuntimeContext::Query();
@@ -115,17 +110,15 @@ void AnotherDeviceThanItSays(Stage* stage) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
-  Stage stage(driver, device, {"A", "B"});
-  CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));
-  stage.Name("P", p);  // its handle, also where it is inactive
+  Stage stage(driver, device, {"A", "B", "P"});
   FirstCalls(stage, device);
 
-  Check(&stage, {"A"}, "A, a context of the driver API, is current", Kind::kUser);
-  Check(&stage, {}, "Nothing is current, P is inactive", Kind::kCreates);
-  Check(&stage, {}, "Nothing is current, P is active", Kind::kBinds);
-  Check(&stage, {"P"}, "P is current", Kind::kPrimary);
-  Check(&stage, {"A"}, "A is current, P is active", Kind::kUser);
-  Check(&stage, {"P"}, "P is current, and was reset", Kind::kDestroyed);
+  Check(stage, {"A"}, "A, a context of the driver API, is current", Kind::kUser);
+  Check(stage, {}, "Nothing is current, P is inactive", Kind::kCreates);
+  Check(stage, {}, "Nothing is current, P is active", Kind::kBinds);
+  Check(stage, {"P"}, "P is current", Kind::kPrimary);
+  Check(stage, {"A"}, "A is current, P is active", Kind::kUser);
+  Check(stage, {"P"}, "P is current, and was reset", Kind::kDestroyed);
 
   support::PrintScene("A destroyed context of the driver API is current");
   stage.Set({"B"});
@@ -136,7 +129,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
   PrintRow("after cudaMalloc", stage.Draw(), cudaGetErrorName(did.code));
   CHECK(did.code == cudaErrorDeviceUninitialized);
 
-  AnotherDeviceThanItSays(&stage);
+  AnotherDeviceThanItSays(stage);
   stage.Set({"P"});
   SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();

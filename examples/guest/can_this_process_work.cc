@@ -37,7 +37,6 @@
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/picture.h"
 
 namespace {
 
@@ -47,7 +46,6 @@ using cuguest::Device;
 using cuguest::PrimaryContext;
 using cuguest::Versions;
 using cuguest::testing::StackProbe;
-using support::PrintParagraph;
 using support::PrintRow;
 
 std::string VersionText(int version) {
@@ -101,7 +99,7 @@ void PrintAnswer(const Versions& versions) {
   const std::string sentence = cuguest::runtime::Explain();
   const absl::Status status = cuguest::runtime::CanWork();
   std::printf("\n");
-  PrintParagraph(sentence);
+  support::PrintText(sentence);
   if (status.ok()) {
     CHECK(absl::StartsWith(sentence, "CUDA can work here: "));
     CHECK(versions.problem.ok() && versions.devices > 0);
@@ -127,8 +125,5 @@ int main() {
   PrintDevices(versions.devices);
   PrintAnswer(versions);
   CheckNothingWasCreated();
-  const int code = support::ExitCode();
-  std::printf("\n%s (%d checks)\n", code == 0 ? "Every check passed." : "A CHECK FAILED.",
-              support::ChecksMade());
-  return code;
+  return support::PrintVerdict();
 }

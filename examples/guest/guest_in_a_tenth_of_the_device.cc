@@ -15,7 +15,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
@@ -42,9 +41,8 @@ class Scaler {
     Scaler scaler;
     CUGUEST_ASSIGN_OR_RETURN(const SmCount all, cuguest::SmCountOf(device));
     CUGUEST_ASSIGN_OR_RETURN(scaler.green_, cuguest::GreenContext::Create(device, TenthOf(all)));
-    CUGUEST_ASSIGN_OR_RETURN(scaler.stream_, Stream::Create(scaler.green_.context()));
-    CUGUEST_ASSIGN_OR_RETURN(scaler.order_, cuguest::Event::Create(scaler.green_.context()));
-    CUGUEST_ASSIGN_OR_RETURN(scaler.saxpy_, LoadSaxpy());
+    CUGUEST_ASSIGN_OR_RETURN(scaler.stream_, Stream::Create(scaler.green_));
+    CUGUEST_ASSIGN_OR_RETURN(scaler.order_, cuguest::Event::Create(scaler.green_));
     return scaler;
   }
 
@@ -52,12 +50,12 @@ class Scaler {
   absl::Status Scale(float gain, const cuguest::DeviceView<const float>& x,
                      const cuguest::DeviceView<float>& y, const StreamRef& callers,
                      const Trace& trace) {
-    const cuguest::ContextGuard guard(green_.context());
+    const cuguest::ContextGuard guard(green_);
     CUGUEST_RETURN_IF_ERROR(guard);
     trace(green_.get());
     CUGUEST_RETURN_IF_ERROR(order_.Record(callers));
     CUGUEST_RETURN_IF_ERROR(stream_.ref().WaitFor(order_));
-    CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy_, stream_, gain, x, y));
+    CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(stream_, gain, x, y));
     CUGUEST_RETURN_IF_ERROR(order_.Record(stream_));
     return callers.WaitFor(order_);
   }
@@ -76,7 +74,6 @@ class Scaler {
   cuguest::GreenContext green_;
   Stream stream_;  // of green_; destroyed before it
   cuguest::Event order_;
-  cuguest::Kernel saxpy_;
 };
 
 }  // namespace guest
@@ -93,24 +90,20 @@ std::string ToText(SmCount count) { return std::to_string(static_cast<unsigned>(
 absl::Status WorkSideBySide(support::Stage* stage, guest::Scaler* scaler) {
   const support::Undisturbed undisturbed;
   const auto home = cuguest::ContextRef::Current();
-  CUGUEST_ASSIGN_OR_RETURN(const auto saxpy, guest::LoadSaxpy());
   CUGUEST_ASSIGN_OR_RETURN(const Stream hosts, Stream::Create(home));
   CUGUEST_ASSIGN_OR_RETURN(const Stream shared, Stream::Create(home));
   CUGUEST_ASSIGN_OR_RETURN(const Buffer x, Buffer::CopyOf(home, Ramp(1)));
   CUGUEST_ASSIGN_OR_RETURN(Buffer scaled, Buffer::CopyOf(home, Ramp(2)));
   CUGUEST_ASSIGN_OR_RETURN(Buffer sum, Buffer::CopyOf(home, Ramp(1)));
 
-  CUGUEST_RETURN_IF_ERROR(guest::LaunchSaxpy(saxpy, hosts, 1.0F, x.view(), sum.view()));
+  CUGUEST_RETURN_IF_ERROR(guest::LaunchSaxpy(hosts, 1.0F, x.view(), sum.view()));
   const auto trace = [stage](CUcontext own) {
     stage->Name("G", own);
     CHECK(stage->Shows("inside guest::Scaler::Scale", "[X] [P] [G]<", "the library works"));
   };
   CUGUEST_RETURN_IF_ERROR(scaler->Scale(4.0F, x.view(), scaled.view(), shared, trace));
-  CUGUEST_RETURN_IF_ERROR(hosts.ref().Synchronize());
-  CUGUEST_RETURN_IF_ERROR(shared.ref().Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(const auto sums, cuguest::Download(sum.view()));
-  CUGUEST_ASSIGN_OR_RETURN(const auto results, cuguest::Download(scaled.view()));
-  CHECK(sums == Ramp(2) && results == Ramp(6));
+  CHECK(support::Has(cuguest::Download(sum.view(), hosts), Ramp(2)));
+  CHECK(support::Has(cuguest::Download(scaled.view(), shared), Ramp(6)));
   CHECK(stage->Shows("after", "[X] [P]<", "1000 results of each checked"));
   return absl::OkStatus();
 }
@@ -136,7 +129,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   support::PrintRow("reset while it is open", "refused", cuguest::ErrorName(refused));
   CHECK(refused == CUDA_ERROR_NOT_PERMITTED);
   CHECK_OK(scaler.Close());
-  CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
+  SUCCEEDS(support::ResetDevice(device));
   CHECK(!support::IsActive(device));
   return absl::OkStatus();
 }

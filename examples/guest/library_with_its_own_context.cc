@@ -17,7 +17,6 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "cuguest/context_guard.h"
@@ -39,18 +38,17 @@ class Mixer {
 
   static absl::StatusOr<Mixer> Create(cuguest::Device device) {
     Mixer mixer;
-    CUGUEST_ASSIGN_OR_RETURN(mixer.saxpy_, LoadSaxpy());
     CUGUEST_ASSIGN_OR_RETURN(mixer.context_, cuguest::SharedContext::Create(device));
     return mixer;
   }
 
   absl::StatusOr<Signal> Mix(float gain, const Signal& x, const Signal& y, const Progress& progress,
                              const Trace& trace = nullptr) const {
-    cuguest::ContextGuard guard(context_.context());  // pushes; its destructor pops
+    cuguest::ContextGuard guard(context_);  // pushes; its destructor pops
     CUGUEST_RETURN_IF_ERROR(guard);
     if (trace) trace(context_.get());
-    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context_.context()));
-    CUGUEST_ASSIGN_OR_RETURN(const Signal scaled, Saxpy(saxpy_, stream, gain, x, Signal(x.size())));
+    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context_));
+    CUGUEST_ASSIGN_OR_RETURN(const Signal scaled, Saxpy(stream, gain, x, Signal(x.size())));
     {
       const cuguest::HostScope host(guard);
       CUGUEST_RETURN_IF_ERROR(host);
@@ -58,11 +56,10 @@ class Mixer {
     }
     CUGUEST_RETURN_IF_ERROR(guard);  // the scope could not enter the context again
     if (trace) trace(context_.get());
-    return Saxpy(saxpy_, stream, gain, y, scaled);
+    return Saxpy(stream, gain, y, scaled);
   }
 
  private:
-  cuguest::Kernel saxpy_;
   cuguest::SharedContext context_;  // floating: its end changes no stack, whatever is current
 };
 
@@ -78,14 +75,12 @@ using support::Stage;
 void MixAndCheck(const Mixer& mixer, const Mixer::Progress& progress,
                  const Mixer::Trace& trace = nullptr) {
   const support::Undisturbed undisturbed;
-  const auto mixed = mixer.Mix(4.0F, Ramp(1), Ramp(2), progress, trace);
-  if (CHECK_OK(mixed.status())) CHECK(*mixed == Ramp(12));
+  CHECK(support::Has(mixer.Mix(4.0F, Ramp(1), Ramp(2), progress, trace), Ramp(12)));
 }
 
 // One thread of the host's, with a stack of its own.
-void MixOften(const cuguest::Driver& driver, const Stage& stage, const Mixer& mixer,
-              const std::vector<CUcontext>& contexts) {
-  const support::HostStack stack(driver, contexts);
+void MixOften(const Stage& stage, const Mixer& mixer, const std::vector<std::string>& names) {
+  stage.Set(names);
   const std::string before = stage.Draw();
   for (int i = 0; i < 25; ++i) {
     MixAndCheck(mixer, [&] { CHECK(stage.Draw() == before); });
@@ -111,11 +106,10 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   CHECK(stage.Shows("after", "[X] [A]<", "1000 samples checked"));
 
   support::PrintScene("Four threads at the same time, 25 calls each, each with a stack of its own");
-  const std::vector<std::vector<CUcontext>> stacks = {
-      {}, {stage["X"]}, {stage["A"], stage["X"]}, {stage["A"], stage["A"], stage["A"]}};
+  const std::vector<std::vector<std::string>> stacks = {{}, {"X"}, {"A", "X"}, {"A", "A", "A"}};
   std::vector<std::thread> threads;
-  for (const auto& contexts : stacks) {
-    threads.emplace_back([&] { MixOften(driver, stage, mixer, contexts); });
+  for (const auto& names : stacks) {
+    threads.emplace_back([&] { MixOften(stage, mixer, names); });
   }
   for (std::thread& thread : threads) thread.join();
   return absl::OkStatus();

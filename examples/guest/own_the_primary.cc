@@ -12,13 +12,12 @@
 //     everything in it gone, and the library makes its objects again;
 //   - works in it under a guard, whatever its caller has current.
 //
-//      RetainIfActive                [A]<            refused: P is inactive
+//      RetainIfActive is refused     [A]<            P is inactive
 //      inside guest::Adder::Add      [A] [P]<        P of id 2
 //      the same after a reset        [A] [P]<        P of id 3
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/primary_context.h"
@@ -39,17 +38,16 @@ class Adder {
 
   static absl::StatusOr<Adder> Open(cuguest::Device device) {
     Adder adder;
-    CUGUEST_ASSIGN_OR_RETURN(adder.saxpy_, LoadSaxpy());
     CUGUEST_RETURN_IF_ERROR(adder.Retain(device));
     return adder;
   }
 
   absl::StatusOr<Signal> Add(const Signal& x, const Signal& y, const Trace& trace) {
     if (primary_.WasReset()) CUGUEST_RETURN_IF_ERROR(Retain(primary_.device()));
-    const ContextGuard guard(primary_.context());
+    const ContextGuard guard(primary_);
     CUGUEST_RETURN_IF_ERROR(guard);
     trace(primary_);
-    return Saxpy(saxpy_, stream_, 1.0F, x, y);
+    return Saxpy(stream_, 1.0F, x, y);
   }
 
   absl::Status Close() {
@@ -63,11 +61,10 @@ class Adder {
   absl::Status Retain(cuguest::Device device) {
     static_cast<void>(primary_.Release());
     CUGUEST_ASSIGN_OR_RETURN(primary_, PrimaryContext::Retain(device));
-    CUGUEST_ASSIGN_OR_RETURN(stream_, cuguest::Stream::Create(primary_.context()));
+    CUGUEST_ASSIGN_OR_RETURN(stream_, cuguest::Stream::Create(primary_));
     return absl::OkStatus();
   }
 
-  cuguest::Kernel saxpy_;  // valid in every incarnation
   PrimaryContext primary_;
   cuguest::Stream stream_;
 };
@@ -77,7 +74,6 @@ class Adder {
 // A program with a context A of its own.
 namespace host {
 
-using support::IsActive;
 using support::Ramp;
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
@@ -88,34 +84,31 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   support::PrintScene("The library queries, retains P, works in it, and releases it");
   const PrimaryContext none = PrimaryContext::RetainIfActive(device);
   CHECK(cuguest::ToStatus(none).code() == absl::StatusCode::kFailedPrecondition);
-  CHECK(!IsActive(device));
-  CHECK(stage.Shows("RetainIfActive", "[A]<", "refused: P is inactive"));
+  CHECK(stage.Shows("RetainIfActive is refused", "[A]<", "P is inactive"));
 
   CUGUEST_ASSIGN_OR_RETURN(guest::Adder adder, guest::Adder::Open(device));
-  CHECK(IsActive(device));
   CHECK(stage.Shows("after guest::Adder::Open", "[A]<", "P is active"));
 
   cuguest::ContextRef p;
   const auto add = [&](const char* when) {
-    const auto sum = adder.Add(Ramp(1), Ramp(2), [&](const PrimaryContext& primary) {
-      p = primary.context();
+    const auto trace = [&](const PrimaryContext& primary) {
+      p = primary;
       stage.Name("P", p.get());
       CHECK(stage.Shows(when, "[A] [P]<", "P of id " + std::to_string(p.id())));
-    });
-    if (CHECK_OK(sum.status())) CHECK(*sum == Ramp(3));
+    };
+    CHECK(support::Has(adder.Add(Ramp(1), Ramp(2), trace), Ramp(3)));
     CHECK(stage.Shows("after it", "[A]<", "1000 sums checked"));
   };
   add("inside guest::Adder::Add");
 
   const cuguest::ContextRef old = p;
-  CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
-  CHECK(!IsActive(device));
+  SUCCEEDS(support::ResetDevice(device));
+  CHECK(stage.Shows("after cuDevicePrimaryCtxReset", "[A]<", "P is inactive"));
   CHECK(ContextGuard(old).result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // of a ref, not a handle
   add("the same after a reset");
   CHECK(p.get() == old.get() && p != old);
 
   CHECK_OK(adder.Close());
-  CHECK(!IsActive(device));
   CHECK(stage.Shows("after guest::Adder::Close", "[A]<", "P is inactive"));
   return absl::OkStatus();
 }

@@ -15,7 +15,6 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "cudasim/sim.h"
 #include "cuguest/capture_scope.h"
@@ -41,7 +40,6 @@ class Adder {
  public:
   static absl::StatusOr<Adder> Create(const ContextRef& context, const Signal& x) {
     Adder adder;
-    CUGUEST_ASSIGN_OR_RETURN(adder.saxpy_, LoadSaxpy());
     CUGUEST_ASSIGN_OR_RETURN(adder.x_, Buffer::CopyOf(context, x));
     return adder;
   }
@@ -49,15 +47,15 @@ class Adder {
   absl::Status Submit(const View& scratch, const View& y, const StreamRef& stream) const {
     CUGUEST_RETURN_IF_ERROR(cuguest::ZeroAsync(scratch, stream));
     for (int i = 0; i < kSteps; ++i) {
-      CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy_, stream, 1.0F, x_.view(), scratch));
+      CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(stream, 1.0F, x_.view(), scratch));
     }
-    return LaunchSaxpy(saxpy_, stream, 1.0F, scratch, y);
+    return LaunchSaxpy(stream, 1.0F, scratch, y);
   }
 
   // The same as a graph. `meanwhile` is called in the midst of it.
   absl::StatusOr<ExecutableGraph> Capture(const View& y,
                                           const std::function<void()>& meanwhile) const {
-    CUGUEST_ASSIGN_OR_RETURN(const Stream mine, Stream::Create(x_.context()));
+    CUGUEST_ASSIGN_OR_RETURN(const Stream mine, Stream::Create(x_));
     CUGUEST_ASSIGN_OR_RETURN(auto capture, cuguest::CaptureScope::Begin(mine));
     CUGUEST_ASSIGN_OR_RETURN(const View scratch, capture.Allocate<float>(x_.size()));
     meanwhile();
@@ -67,7 +65,6 @@ class Adder {
   }
 
  private:
-  cuguest::Kernel saxpy_;
   Buffer x_;
 };
 
@@ -86,21 +83,19 @@ absl::Status RunAndCheck(const char* how, const guest::View& y, const StreamRef&
   Sim::ResetCalls();
   CUGUEST_RETURN_IF_ERROR(work());
   const auto calls = Sim::TotalCalls();
-  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(const guest::Signal sum, cuguest::Download(y));
-  const bool right = CHECK(sum == Ramp(2 * guest::kSteps));
+  const bool right = CHECK(support::Has(cuguest::Download(y, stream), Ramp(2 * guest::kSteps)));
   support::PrintRow(how, right ? "right" : "wrong",
                     Sim::IsActive() ? std::to_string(calls) + " driver calls" : "");
   return absl::OkStatus();
 }
 
 // As another library of the host's may do at any time.
-void AllocateOnAnotherThread(const cuguest::Driver& driver, CUcontext context) {
+void AllocateOnAnotherThread(const cuguest::Driver& driver, const support::Stage& stage) {
   std::thread([&] {
-    const support::HostStack stack(driver, {context});
+    stage.Set({"H"});
     CUdeviceptr pointer = 0;
-    CHECK(driver.MemAlloc(&pointer, 4096) == CUDA_SUCCESS);
-    CHECK(driver.MemFree(pointer) == CUDA_SUCCESS);
+    SUCCEEDS(driver.MemAlloc(&pointer, 4096));
+    SUCCEEDS(driver.MemFree(pointer));
   }).join();
 }
 
@@ -124,7 +119,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   // Once more: the driver sets a flag of the context when its first graph is instantiated.
   const support::Undisturbed undisturbed;
   const auto again = adder.Capture(y.view(), [&] {
-    AllocateOnAnotherThread(driver, stage["H"]);
+    AllocateOnAnotherThread(driver, stage);
     CHECK(stage.Shows("in the middle of the capture", "[H]<", "another thread allocates"));
   });
   CHECK(stage.Shows("when the capture has ended", "[H]<"));

@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/status.h"
@@ -21,31 +20,28 @@ namespace guest {
 
 using Signal = std::vector<float>;
 
-// The kernel keeps its module loaded. (Once for a process: examples/template/scale.cc.)
-inline absl::StatusOr<cuguest::Kernel> LoadSaxpy() {
-  CUGUEST_ASSIGN_OR_RETURN(
-      const auto module,
-      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
-                            "saxpy"));
-  return module.GetKernel("saxpy");
-}
+// Loaded once, by the first launch, for every context and every incarnation of it.
+inline cuguest::Module::Once saxpy_code({cuguest_kernels::saxpy_fatbin,
+                                         cuguest_kernels::saxpy_fatbin_size},
+                                        "saxpy");
+inline cuguest::Kernel::Once saxpy_kernel(saxpy_code, "saxpy");
 
-inline absl::Status LaunchSaxpy(const cuguest::Kernel& saxpy, const cuguest::StreamRef& stream,
-                                float a, const cuguest::DeviceView<const float>& x,
+inline absl::Status LaunchSaxpy(const cuguest::StreamRef& stream, float a,
+                                const cuguest::DeviceView<const float>& x,
                                 const cuguest::DeviceView<float>& y) {
-  return cuguest::LaunchForElements(saxpy, y.size(), stream, static_cast<unsigned>(y.size()), a,
-                                    cuguest::DevicePtr(x), cuguest::DevicePtr(y));
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const saxpy, saxpy_kernel.Get());
+  return cuguest::LaunchForElements(*saxpy, y.size(), stream, static_cast<unsigned>(y.size()), a, x,
+                                    y);
 }
 
 // Of numbers in the host's memory, in the stream's context. Waits for the result.
-inline absl::StatusOr<Signal> Saxpy(const cuguest::Kernel& saxpy, const cuguest::StreamRef& stream,
-                                    float a, const Signal& x, const Signal& y) {
+inline absl::StatusOr<Signal> Saxpy(const cuguest::StreamRef& stream, float a, const Signal& x,
+                                    const Signal& y) {
   using Buffer = cuguest::DeviceBuffer<float>;
-  CUGUEST_ASSIGN_OR_RETURN(const Buffer device_x, Buffer::CopyOf(stream.context(), x));
-  CUGUEST_ASSIGN_OR_RETURN(Buffer device_y, Buffer::CopyOf(stream.context(), y));
-  CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy, stream, a, device_x.view(), device_y.view()));
-  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
-  return cuguest::Download(device_y.view());
+  CUGUEST_ASSIGN_OR_RETURN(const Buffer device_x, Buffer::CopyOfAsync(stream, x));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer device_y, Buffer::CopyOfAsync(stream, y));
+  CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(stream, a, device_x.view(), device_y.view()));
+  return cuguest::Download(device_y.view(), stream);
 }
 
 }  // namespace guest

@@ -52,11 +52,9 @@ class Equalizer {
       return Buffer::CopyOf(p, curve_);
     };
     CUGUEST_ASSIGN_OR_RETURN(const auto curve, curves_.GetOrMake(context(), make));
-    CUGUEST_ASSIGN_OR_RETURN(const auto saxpy, LoadSaxpy());
     CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(context()));
-    CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(saxpy, stream, gain, curve->view(), sum.view()));
-    CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-    return cuguest::Download(sum.view());
+    CUGUEST_RETURN_IF_ERROR(LaunchSaxpy(stream, gain, curve->view(), sum.view()));
+    return cuguest::Download(sum.view(), stream);
   }
 
   // An error if the incarnation of P was destroyed before it.
@@ -74,7 +72,7 @@ class Equalizer {
     curves_.ForgetDestroyed(context());  // calls no driver
     static_cast<void>(home_.Release());  // an error, which says that it was destroyed
     CUGUEST_ASSIGN_OR_RETURN(const auto primary, PrimaryContext::Retain(device_));
-    CUGUEST_ASSIGN_OR_RETURN(home_, cuguest::SharedContext::Attach(primary.context()));
+    CUGUEST_ASSIGN_OR_RETURN(home_, cuguest::SharedContext::Attach(primary));
     return absl::OkStatus();
   }
 
@@ -93,7 +91,7 @@ namespace host {
 using cudasim::Sim;
 using support::Ramp;
 
-void Reset(cuguest::Device device) { CHECK(support::ResetDevice(device) == CUDA_SUCCESS); }
+void Reset(cuguest::Device device) { SUCCEEDS(support::ResetDevice(device)); }
 
 // A job. After a reset the library must work in the next incarnation, with the curve there.
 void Work(const support::Stage& stage, const char* when, bool was_reset, guest::Equalizer* library,
@@ -101,8 +99,7 @@ void Work(const support::Stage& stage, const char* when, bool was_reset, guest::
   const ContextRef old = library->context();
   const int made = library->made();
   Sim::ResetCalls();
-  const auto signal = library->Apply(2.0F, Ramp(1), halfway);
-  if (CHECK_OK(signal.status())) CHECK(*signal == Ramp(7));
+  CHECK(support::Has(library->Apply(2.0F, Ramp(1), halfway), Ramp(7)));
   CHECK(library->made() == made + (was_reset ? 1 : 0));
   const auto freed = Sim::Calls("cuMemFree") + Sim::Calls("cuStreamDestroy");
   CHECK(freed == 2 || !Sim::IsActive());  // its sum and its stream, and nothing old
@@ -133,9 +130,9 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   CHECK(library.context() == hosts.context());
 
   Reset(device);
-  const absl::Status closed = library.Close();
-  support::PrintRefusal("before the library is closed", closed);
-  CHECK(cuguest::CodeOf(closed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  CHECK(support::IsRefused("before the library is closed", library.Close(),
+                           absl::StatusCode::kFailedPrecondition,
+                           "CUDA_ERROR_CONTEXT_IS_DESTROYED"));
   CHECK_OK(ToStatus(hosts.Release()));  // a reset changes no reference count
   CHECK(!support::IsActive(device));
   CHECK(cuguest::IncidentCount() == 0);

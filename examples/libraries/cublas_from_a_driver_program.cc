@@ -27,8 +27,7 @@
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/status.h"
 #include "examples/libraries/multiply.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 // The program works in A, which need not be current.
 namespace program {
@@ -46,46 +45,42 @@ absl::Status Multiply(support::DeviceProduct& product) {
 namespace host {
 
 using support::DeviceProduct;
-using support::HostStack;
-using support::House;
-
-#define SUCCEEDS(call) CHECK((call) == 0)
+using support::Stage;
 
 // With a handle that was made in A.
-void ByItself(const House& house, DeviceProduct& in_a) {
+void ByItself(const Stage& stage, DeviceProduct& in_a) {
   support::PrintScene("cuBLAS by itself, on a thread that has nothing current");
-  HostStack stack(house.driver, {house.a.get()});
+  stage.Set({"A"});
   cublasHandle_t handle = nullptr;
   SUCCEEDS(cublasCreate(&handle));
-  stack.Set({});
-  house.Show("before");
+  stage.Set({});
+  CHECK(stage.Shows("before", "(empty)", "P is inactive"));
   SUCCEEDS(cublasSetStream(handle, in_a.stream().get()));
   SUCCEEDS(in_a.Multiply(handle));
-  house.Show("after cublasSgemm");
-  CHECK(house.cast.Draw() == "[P]<" && support::IsActive(house.device));
+  CHECK(stage.Shows("after cublasSgemm", "[P]<", "P is active"));
   CHECK(in_a.IsRight());
-  stack.Set({house.a.get()});
+  stage.Set({"A"});
   SUCCEEDS(cublasDestroy(handle));
-  stack.Set({house.p});
+  stage.Set({"P"});
   SUCCEEDS(cudaDeviceReset());
 }
 
-void MultiplyUndisturbed(const House& house, DeviceProduct& in_a) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-  house.Show("before");
+void ThroughAScope(const Stage& stage, const char* callers, DeviceProduct& in_a) {
+  const support::Undisturbed undisturbed;
+  CHECK(stage.Shows("before", callers, "P is inactive"));
   CHECK_OK(program::Multiply(in_a));
-  house.Show("after", in_a.IsRight() ? "right" : "WRONG");
+  CHECK(in_a.IsRight());
+  CHECK(stage.Shows("after", callers, "P is inactive"));
   SUCCEEDS(cudaPeekAtLastError());
 }
 
-void ThroughAScope(const House& house, DeviceProduct& in_a) {
+void ThroughScopes(const Stage& stage, DeviceProduct& in_a) {
   support::PrintScene("Through a CublasScope, whatever the caller has current");
-  HostStack stack(house.driver, {house.x.get(), house.a.get()});
-  MultiplyUndisturbed(house, in_a);
-  stack.Set({house.x.get()});
-  MultiplyUndisturbed(house, in_a);
-  std::thread([&] { MultiplyUndisturbed(house, in_a); }).join();
-  CHECK(!support::IsActive(house.device));
+  stage.Set({"X", "A"});
+  ThroughAScope(stage, "[X] [A]<", in_a);
+  stage.Set({"X"});
+  ThroughAScope(stage, "[X]<", in_a);
+  std::thread([&] { ThroughAScope(stage, "(empty)", in_a); }).join();
 }
 
 double SecondsOf(const std::function<void()>& work) {
@@ -128,14 +123,13 @@ absl::Status BesideAPlainProgram(const support::Product& product, DeviceProduct&
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const House house, House::Create(driver, device));
+  const Stage stage(driver, device, {"X", "A", "P"});
   const support::Product product(cudasim::Sim::IsActive() ? 128 : 4096, /*seed=*/1);
-  CUGUEST_ASSIGN_OR_RETURN(
-      DeviceProduct in_a,
-      DeviceProduct::Upload(cuguest::ContextRef::Borrow(house.a.get()), product));
-  ByItself(house, in_a);
-  ThroughAScope(house, in_a);
-  const HostStack stack(driver, {});  // empties it at the end
+  CUGUEST_ASSIGN_OR_RETURN(DeviceProduct in_a,
+                           DeviceProduct::Upload(cuguest::ContextRef::Borrow(stage["A"]), product));
+  ByItself(stage, in_a);
+  ThroughScopes(stage, in_a);
+  stage.Set({});
   CUGUEST_RETURN_IF_ERROR(BesideAPlainProgram(product, in_a));
   SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();

@@ -28,8 +28,7 @@
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/status.h"
 #include "examples/libraries/multiply.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 // The library works in the context of the stream that it is handed.
 namespace library {
@@ -59,30 +58,27 @@ namespace host {
 
 using support::DeviceProduct;
 
-#define SUCCEEDS(call) CHECK((call) == CUDA_SUCCESS)
-
 void BeginCapture(const cuguest::StreamRef& stream) {
   SUCCEEDS(DRIVER(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
 }
 
-void ByItself(const support::House& house, const cuguest::StreamRef& stream) {
+void ByItself(const support::Stage& stage, const cuguest::StreamRef& stream) {
   support::PrintScene("cuBLAS by itself");
-  const cuguest::ContextGuard guard(stream.context());
+  const cuguest::ContextGuard guard(stream);
   BeginCapture(stream);
-  house.Show("the stream captures");
+  CHECK(stage.Shows("the stream captures", "[X] [A]<", "P is inactive"));
   cublasHandle_t handle = nullptr;
   const absl::Status made =
       cuguest::runtime::ToStatus(cublasCreate(&handle), "create a handle while a stream captures");
-  support::PrintRow("cublasCreate", made.ok() ? "succeeds" : "fails");
-  support::PrintLines(std::string(made.message()));
-  CHECK(!made.ok());
+  support::PrintRow("cublasCreate", CHECK(!made.ok()) ? "fails" : "succeeds");
+  support::PrintText(std::string(made.message()));
   CUgraph graph = nullptr;
   CHECK(DRIVER(cuStreamEndCapture)(stream.get(), &graph) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
 // The same addresses each time, with other matrices there.
 void Launch(CUgraph graph, DeviceProduct& captured, int n) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   CUgraphExec executable = nullptr;
   SUCCEEDS(DRIVER(cuGraphInstantiateWithFlags)(&executable, graph, 0));
   for (unsigned launch = 1; launch <= 3; ++launch) {
@@ -96,13 +92,13 @@ void Launch(CUgraph graph, DeviceProduct& captured, int n) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const support::House house, support::House::Create(driver, device));
-  const support::HostStack stack(driver, {house.x.get()});
-  const auto a = cuguest::ContextRef::Borrow(house.a.get());
+  const support::Stage stage(driver, device, {"X", "A"});
+  stage.Set({"X"});
+  const auto a = cuguest::ContextRef::Borrow(stage["A"]);
   const support::Product product(cudasim::Sim::IsActive() ? 64 : 256, /*seed=*/1);
   CUGUEST_ASSIGN_OR_RETURN(auto captured, DeviceProduct::Upload(a, product));
   CUGUEST_ASSIGN_OR_RETURN(auto other, DeviceProduct::Upload(a, product));
-  ByItself(house, captured.stream());
+  ByItself(stage, captured.stream());
 
   support::PrintScene("Through a CublasScope");
   // cuBLAS's recommendation for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
@@ -110,9 +106,9 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
                            cuguest::DeviceBuffer<std::byte>::Allocate(a, std::size_t{32} << 20));
   cuguest::runtime::CublasHandles handles;
   BeginCapture(captured.stream());
-  house.Show("the stream captures");
+  CHECK(stage.Shows("the stream captures", "[X]<", "P is inactive"));
   {
-    const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+    const support::Undisturbed undisturbed;
     CHECK_OK(library::Capture(handles, captured, workspace.view()));
     CHECK_OK(library::Multiply(handles, other));
   }
@@ -120,7 +116,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
                     "while the first captures");
   CUgraph graph = nullptr;
   SUCCEEDS(DRIVER(cuStreamEndCapture)(captured.stream().get(), &graph));
-  house.Show("the capture has ended");
+  CHECK(stage.Shows("the capture has ended", "[X]<", "P is inactive"));
   Launch(graph, captured, product.n());
   SUCCEEDS(DRIVER(cuGraphDestroy)(graph));
   return absl::OkStatus();

@@ -31,16 +31,14 @@
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/status.h"
 #include "examples/libraries/tones.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 // The program works in A, which need not be current.
 namespace program {
 
 using Buffer = cuguest::DeviceBuffer<std::complex<float>>;
 
-// Transforms in place, and waits.
+// Transforms in place, in the order of the stream.
 absl::Status Transform(Buffer& samples, const cuguest::StreamRef& stream, int direction) {
   static auto& plans = *new cuguest::runtime::CufftPlans;  // of every context
   const auto layout =
@@ -48,9 +46,8 @@ absl::Status Transform(Buffer& samples, const cuguest::StreamRef& stream, int di
   const cuguest::runtime::CufftScope fft(plans, layout, stream);
   CUGUEST_RETURN_IF_ERROR(fft);
   auto* const data = reinterpret_cast<cufftComplex*>(samples.data());
-  CUGUEST_RETURN_IF_ERROR(cuguest::runtime::ToStatus(
-      cufftExecC2C(fft.handle(), data, data, direction), "transform a signal"));
-  return stream.Synchronize();
+  return cuguest::runtime::ToStatus(cufftExecC2C(fft.handle(), data, data, direction),
+                                    "transform a signal");
 }
 
 }  // namespace program
@@ -59,15 +56,15 @@ namespace host {
 
 using support::Samples;
 
-void TransformAndCheck(const support::House& house, program::Buffer& samples,
+void TransformAndCheck(const support::Stage& stage, const char* callers, program::Buffer& samples,
                        const cuguest::StreamRef& stream, int direction, const Samples& expected) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-  house.Show("before");
+  const support::Undisturbed undisturbed;
+  CHECK(stage.Shows("before", callers, "P is inactive"));
   CHECK_OK(program::Transform(samples, stream, direction));
-  house.Show("after");
-  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(stage.Shows("after", callers, "P is inactive"));
+  SUCCEEDS(cudaPeekAtLastError());
 
-  const absl::StatusOr<Samples> result = cuguest::Download(samples.view());
+  const absl::StatusOr<Samples> result = cuguest::Download(samples.view(), stream);
   if (!CHECK_OK(result.status())) return;
   const double error = support::RelativeError(*result, expected);
   const double limit = support::TransformTolerance(static_cast<int>(samples.size())) *
@@ -78,22 +75,23 @@ void TransformAndCheck(const support::House& house, program::Buffer& samples,
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const support::House house, support::House::Create(driver, device));
-  const auto a = cuguest::ContextRef::Borrow(house.a.get());
+  const support::Stage stage(driver, device, {"X", "A"});
+  const auto a = cuguest::ContextRef::Borrow(stage["A"]);
   const int count = cudasim::Sim::IsActive() ? 1 << 12 : 1 << 20;
   Samples signal = support::MakeTones(count);
   CUGUEST_ASSIGN_OR_RETURN(program::Buffer samples, program::Buffer::CopyOf(a, signal));
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(a));
 
   support::PrintScene("A signal of four tones, and its spectrum");
-  const support::HostStack stack(driver, {house.x.get()});
-  TransformAndCheck(house, samples, stream, CUFFT_FORWARD, support::SpectrumOfTones(count));
+  stage.Set({"X"});
+  TransformAndCheck(stage, "[X]<", samples, stream, CUFFT_FORWARD, support::SpectrumOfTones(count));
 
   support::PrintScene("The inverse, on another thread, which has nothing current");
   // cuFFT does not divide by the number of samples.
   for (std::complex<float>& sample : signal) sample *= static_cast<float>(count);
-  std::thread([&] { TransformAndCheck(house, samples, stream, CUFFT_INVERSE, signal); }).join();
-  CHECK(!support::IsActive(device));
+  std::thread([&] {
+    TransformAndCheck(stage, "(empty)", samples, stream, CUFFT_INVERSE, signal);
+  }).join();
   return absl::OkStatus();
 }
 

@@ -12,23 +12,22 @@
 #include <complex>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/runtime/device_buffer.h"
 #include "cuguest/runtime/error.h"
-#include "cuguest/runtime/handle.h"
 #include "cuguest/shared_context.h"
 #include "examples/libraries/multiply.h"
 #include "examples/libraries/tones.h"
-#include "examples/support/example.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 #include "kernels/saxpy.h"
 
 // The library works in the context of the stream, whatever is current.
@@ -37,21 +36,23 @@ namespace library {
 namespace runtime = cuguest::runtime;
 using cuguest::StreamRef;
 
+cuguest::Module::Once code({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                           "saxpy");
+cuguest::Kernel::Once kernel(code, "saxpy");
+
 // Memory and a copy of the runtime, a stream and a kernel of the driver.
-absl::StatusOr<bool> Launch(const cuguest::Kernel& saxpy, const StreamRef& stream) {
+absl::StatusOr<bool> Launch(const StreamRef& stream) {
+  CUGUEST_ASSIGN_OR_RETURN(const auto* const saxpy, kernel.Get());
   const std::vector<float> ramp = support::Ramp(1);
   const auto count = static_cast<unsigned>(ramp.size());
-  CUGUEST_ASSIGN_OR_RETURN(auto y, runtime::AllocateBuffer<float>(stream.context(), count));
-  const cuguest::ContextGuard guard(stream.context());
+  CUGUEST_ASSIGN_OR_RETURN(auto y, runtime::AllocateBuffer<float>(stream, count));
+  const cuguest::ContextGuard guard(stream);
   CUGUEST_RETURN_IF_ERROR(guard);
-  CUGUEST_RETURN_IF_ERROR(
-      runtime::ToStatus(cudaMemcpyAsync(y.data(), ramp.data(), y.size_bytes(),
-                                        cudaMemcpyHostToDevice, runtime::ToRuntime(stream.get())),
-                        "copy"));
-  const cuguest::DevicePtr at(y.view());
-  CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(saxpy, count, stream, count, 2.0F, at, at));
-  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
-  return support::Holds(y.view(), support::Ramp(3));
+  CUGUEST_RETURN_IF_ERROR(runtime::ToStatus(
+      cudaMemcpyAsync(y.data(), ramp.data(), y.size_bytes(), cudaMemcpyHostToDevice, stream.get()),
+      "copy"));
+  CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(*saxpy, count, stream, count, 2.0F, y, y));
+  return support::Has(cuguest::Download(y.view(), stream), support::Ramp(3));
 }
 
 absl::StatusOr<bool> Multiply(support::DeviceProduct& product) {
@@ -66,15 +67,13 @@ absl::StatusOr<bool> Transform(const StreamRef& stream) {
   static auto& plans = *new runtime::CufftPlans;
   constexpr int kCount = 256;
   using Buffer = cuguest::DeviceBuffer<std::complex<float>>;
-  CUGUEST_ASSIGN_OR_RETURN(Buffer samples,
-                           Buffer::CopyOf(stream.context(), support::MakeTones(kCount)));
+  CUGUEST_ASSIGN_OR_RETURN(Buffer samples, Buffer::CopyOf(stream, support::MakeTones(kCount)));
   const runtime::CufftScope fft(plans, runtime::CufftPlans::Layout::Line(kCount), stream);
   CUGUEST_RETURN_IF_ERROR(fft);
   auto* const data = reinterpret_cast<cufftComplex*>(samples.data());
   CUGUEST_RETURN_IF_ERROR(
       runtime::ToStatus(cufftExecC2C(fft.handle(), data, data, CUFFT_FORWARD), "transform"));
-  CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
-  CUGUEST_ASSIGN_OR_RETURN(const auto spectrum, cuguest::Download(samples.view()));
+  CUGUEST_ASSIGN_OR_RETURN(const auto spectrum, cuguest::Download(samples.view(), stream));
   return support::RelativeError(spectrum, support::SpectrumOfTones(kCount)) <=
          support::TransformTolerance(kCount);
 }
@@ -83,11 +82,11 @@ absl::StatusOr<bool> Transform(const StreamRef& stream) {
 
 namespace host {
 
-absl::Status Work(const cuguest::Kernel& saxpy, const cuguest::ContextRef& home, unsigned seed) {
+absl::Status Work(const cuguest::ContextRef& home, unsigned seed) {
   const support::Product matrices(32, seed);
   CUGUEST_ASSIGN_OR_RETURN(auto product, support::DeviceProduct::Upload(home, matrices));
   const std::function<absl::StatusOr<bool>()> calls[] = {
-      [&] { return library::Launch(saxpy, product.stream()); },
+      [&] { return library::Launch(product.stream()); },
       [&] { return library::Multiply(product); },
       [&] { return library::Transform(product.stream()); },
   };
@@ -105,39 +104,32 @@ absl::Status Work(const cuguest::Kernel& saxpy, const cuguest::ContextRef& home,
 
 // One of the host's threads. Every second one has the library's context current above the host's;
 // every third one has a last error of the runtime, which it reads at the end.
-void RunThread(const support::House& house, const cuguest::Kernel& saxpy,
-               const cuguest::ContextRef& home, unsigned index) {
-  std::vector<CUcontext> callers = {house.x.get()};
-  if (index % 2 == 1) callers.push_back(home.get());
-  const support::HostStack stack(house.driver, callers);
+void RunThread(const support::Stage& stage, const std::string& home, unsigned index) {
+  stage.Set({"X"});
+  if (index % 2 == 1) stage.Set({"X", home});
   const cudaError_t last = index % 3 == 2 ? cudaErrorInvalidDevice : cudaSuccess;
   if (last != cudaSuccess) CHECK(cudaSetDevice(1'000'000) == last);
   {
-    const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-    CHECK_OK(Work(saxpy, home, index));
+    const support::Undisturbed undisturbed;
+    CHECK_OK(Work(cuguest::ContextRef::Borrow(stage[home]), index));
   }
   CHECK(cudaGetLastError() == last);
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const support::House house, support::House::Create(driver, device));
+  support::Stage stage(driver, device, {"X"});
   const unsigned contexts = cudasim::Sim::IsActive() ? 2 : 4;
   std::vector<cuguest::SharedContext> homes;
   while (homes.size() < contexts) {
     CUGUEST_ASSIGN_OR_RETURN(homes.emplace_back(), cuguest::SharedContext::Create(device));
+    stage.Name(std::to_string(homes.size() - 1), homes.back().get());
   }
-  CUGUEST_ASSIGN_OR_RETURN(
-      const auto module,
-      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
-                            "saxpy"));
-  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Kernel saxpy, module.GetKernel("saxpy"));
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 4 * contexts; ++i) {
-    threads.emplace_back([&, i] { RunThread(house, saxpy, homes[i % contexts].context(), i); });
+    threads.emplace_back([&, i] { RunThread(stage, std::to_string(i % contexts), i); });
   }
   for (std::thread& thread : threads) thread.join();
-  house.Show(std::to_string(4 * contexts) + " threads");
-  CHECK(!support::IsActive(device));
+  CHECK(stage.Shows(std::to_string(4 * contexts) + " threads", "(empty)", "P is inactive"));
   return absl::OkStatus();
 }
 

@@ -22,7 +22,6 @@ class Product {
   [[nodiscard]] int n() const { return n_; }
   [[nodiscard]] const std::vector<float>& a() const { return a_; }
   [[nodiscard]] const std::vector<float>& b() const { return b_; }
-  [[nodiscard]] double operations() const { return 2.0 * n_ * n_ * n_; }
 
   // Whether `c` is C. Freivalds' check: C x = A (B x) for random whole numbers x of 20 bits,
   // in whole numbers. A wrong `c` passes in fewer than one of a million cases.

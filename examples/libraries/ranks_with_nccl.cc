@@ -24,8 +24,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/libraries/ranks.h"
-#include "examples/support/check.h"
-#include "examples/support/house.h"
+#include "examples/support/stage.h"
 
 // The library. It knows nothing of MPI, and nothing of the application's communicator.
 namespace guest {
@@ -43,7 +42,7 @@ class Adder {
   Adder(const Adder&) = delete;
   Adder& operator=(const Adder&) = delete;
   ~Adder() {
-    const cuguest::ContextGuard guard(nccls_.context());
+    const cuguest::ContextGuard guard(nccls_);
     if (guard.ok() && comm_ != nullptr) ncclCommDestroy(comm_);
   }
 
@@ -51,7 +50,7 @@ class Adder {
   absl::Status Join(cuguest::Device device, int ranks, int rank, const ncclUniqueId& id) {
     CUGUEST_ASSIGN_OR_RETURN(own_, cuguest::SharedContext::Create(device));
     CUGUEST_ASSIGN_OR_RETURN(nccls_, cuguest::PrimaryContext::Retain(device));
-    const cuguest::ContextGuard guard(nccls_.context());
+    const cuguest::ContextGuard guard(nccls_);
     CUGUEST_RETURN_IF_ERROR(guard);
     return ToStatus(ncclCommInitRank(&comm_, ranks, id, rank), "make the communicator");
   }
@@ -59,17 +58,16 @@ class Adder {
   // The sum over the ranks of what is in B. Every rank calls it, with as many.
   absl::StatusOr<Numbers> Add(const Numbers& mine) {
     using Buffer = cuguest::DeviceBuffer<float>;
-    CUGUEST_ASSIGN_OR_RETURN(const Buffer in_b, Buffer::CopyOf(own_.context(), mine));
-    CUGUEST_ASSIGN_OR_RETURN(Buffer in_p, Buffer::Allocate(nccls_.context(), mine.size()));
+    CUGUEST_ASSIGN_OR_RETURN(const Buffer in_b, Buffer::CopyOf(own_, mine));
+    CUGUEST_ASSIGN_OR_RETURN(Buffer in_p, Buffer::Allocate(nccls_, mine.size()));
     CUGUEST_RETURN_IF_ERROR(cuguest::Copy(in_p.view(), in_b.view()));
-    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(nccls_.context()));
-    const cuguest::ContextGuard guard(nccls_.context());
+    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(nccls_));
+    const cuguest::ContextGuard guard(nccls_);
     CUGUEST_RETURN_IF_ERROR(guard);
     CUGUEST_RETURN_IF_ERROR(ToStatus(ncclAllReduce(in_p.data(), in_p.data(), mine.size(), ncclFloat,
                                                    ncclSum, comm_, stream.get()),
                                      "add over the ranks"));
-    CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
-    return cuguest::Download(in_p.view());
+    return cuguest::Download(in_p.view(), stream);
   }
 
  private:
@@ -86,8 +84,6 @@ namespace host {
 using support::rank;
 using support::ranks;
 
-#define SUCCEEDS(call) CHECK((call) == 0)
-
 ncclUniqueId MakeId() {
   ncclUniqueId id = {};
   if (rank == 0) SUCCEEDS(ncclGetUniqueId(&id));
@@ -95,41 +91,39 @@ ncclUniqueId MakeId() {
   return id;
 }
 
-void CallGuest(const support::House& house, const ncclUniqueId& id) {
+void CallGuest(const support::Stage& stage, cuguest::Device device, const ncclUniqueId& id) {
   support::PrintScene("The library makes a communicator, and adds over the ranks");
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   guest::Adder adder;
-  CHECK_OK(adder.Join(house.device, ranks, rank, id));
+  CHECK_OK(adder.Join(device, ranks, rank, id));
   // Rank r has 0, r + 1, 2 (r + 1), ...
-  const absl::StatusOr<guest::Numbers> sum = adder.Add(support::Ramp(rank + 1));
-  house.Show("after");
-  if (CHECK_OK(sum.status())) CHECK(*sum == support::Ramp(ranks * (ranks + 1) / 2));
+  CHECK(support::Has(adder.Add(support::Ramp(rank + 1)), support::Ramp(ranks * (ranks + 1) / 2)));
+  CHECK(stage.Shows("after", "[A]<", "P is active"));
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
   CUGUEST_ASSIGN_OR_RETURN(const auto device, DeviceAt(cuguest::Device::Ordinal{rank}));
   SUCCEEDS(cudaSetDevice(rank));
-  CUGUEST_ASSIGN_OR_RETURN(const auto house, support::House::Create(driver, device));
-  support::HostStack stack(driver, {house.p});
+  const support::Stage stage(driver, device, {"A", "P"});
+  stage.Set({"P"});
   const ncclUniqueId id = MakeId();
   const ncclUniqueId guests_id = MakeId();
-  stack.Set({house.a.get()});
+  stage.Set({"A"});
   support::PrintScene("The application makes a communicator");
-  house.Show("before ncclCommInitRank");
+  CHECK(stage.Shows("before ncclCommInitRank", "[A]<", "P is active"));
   ncclComm_t comm = nullptr;
   SUCCEEDS(ncclCommInitRank(&comm, ranks, id, rank));
-  house.Show("after it");
-  CHECK(house.cast.Draw() == "[P]<");
+  CHECK(stage.Shows("after it", "[P]<", "P is active"));
 
-  stack.Set({house.a.get()});
-  CallGuest(house, guests_id);
+  stage.Set({"A"});
+  CallGuest(stage, device, guests_id);
 
-  stack.Set({house.p});
+  stage.Set({"P"});
   CUGUEST_ASSIGN_OR_RETURN(auto sum, cuguest::DeviceBuffer<float>::CopyOf(
                                          cuguest::ContextRef::Current(), support::Ramp(rank + 1)));
   SUCCEEDS(ncclAllReduce(sum.data(), sum.data(), sum.size(), ncclFloat, ncclSum, comm, nullptr));
   SUCCEEDS(cudaDeviceSynchronize());
-  CHECK(support::Holds(sum.view(), support::Ramp(ranks * (ranks + 1) / 2)));
+  CHECK(support::Has(cuguest::Download(sum.view()), support::Ramp(ranks * (ranks + 1) / 2)));
   CHECK_OK(sum.Release());
   SUCCEEDS(ncclCommDestroy(comm));
   CHECK(cuguest::IncidentCount() == 0);  // NCCL makes P current, which is the guard's context

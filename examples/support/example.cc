@@ -14,7 +14,6 @@
 #include "cuguest/devices.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/host.h"
 
 namespace support {
 namespace {
@@ -61,13 +60,6 @@ void CheckNothingLeft() {
   for (const auto& primary : probe.primaries()) any_active = any_active || primary.active;
   if (KeepsReferences() && !any_active) left.primary_references = 0;
   CHECK(left == cudasim::SimLive{});
-}
-
-int PrintVerdict() {
-  const int code = ExitCode();
-  std::printf("\n%s (%d checks)\n", code == 0 ? "Every check passed." : "A CHECK FAILED.",
-              ChecksMade());
-  return code;
 }
 
 }  // namespace

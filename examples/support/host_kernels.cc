@@ -33,6 +33,14 @@ CUresult Answer(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+// Of three_jobs.cc.
+CUresult Scale(const SimLaunch& launch) {
+  const auto factor = Parameter<float>(launch, 1);
+  auto* values = Parameter<float*>(launch, 2);
+  for (std::size_t i = 0; i < Parameter<std::size_t>(launch, 0); ++i) values[i] *= factor;
+  return CUDA_SUCCESS;
+}
+
 CUresult Saxpy(const SimLaunch& launch) {
   const auto a = Parameter<float>(launch, 1);
   const auto* x = Parameter<const float*>(launch, 2);
@@ -115,6 +123,7 @@ void RegisterHostKernels() {
   Sim::RegisterKernel("layout_struct", &WriteParameters);
   Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
+  Sim::RegisterKernel("scale", &Scale);
   Sim::RegisterKernel("stretch", &Stretch);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);

@@ -2,25 +2,39 @@
 
 #include "examples/support/stage.h"
 
-#include <utility>
+#include <dlfcn.h>
 
-#include "absl/status/statusor.h"
-#include "cuguest/error.h"
+#include <cstdio>
+
+#include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 
 namespace support {
 
-Stage::Stage(const cuguest::Driver& driver, cuguest::Device device,
-             const std::vector<std::string>& names)
-    : driver_(driver), device_(device), stack_(driver, {}) {
-  for (const std::string& name : names) Create(name);
+using cuguest::Device;
+using cuguest::PrimaryContext;
+
+void* FindSymbol(const char* symbol) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : dlsym(library, symbol);
 }
 
-void Stage::Create(const std::string& name) {
-  absl::StatusOr<HostContext> context = HostContext::Create(driver_, device_);
-  if (!CHECK_OK(context.status())) return;
-  Name(name, context->get());
-  created_.insert_or_assign(name, *std::move(context));
+Stage::Stage(const cuguest::Driver& driver, Device device, const std::vector<std::string>& names)
+    : driver_(driver), device_(device) {
+  Set({});
+  for (const std::string& name : names) {
+    if (name != "P") {
+      Create(name);
+      continue;
+    }
+    const PrimaryContext primary = PrimaryContext::Retain(device);
+    if (CHECK_OK(cuguest::ToStatus(primary))) Name(name, primary.get());
+  }
+}
+
+Stage::~Stage() {
+  Set({});
+  for (const std::string& name : created_) driver_.CtxDestroy((*this)[name]);
 }
 
 CUcontext Stage::operator[](const std::string& name) const {
@@ -28,35 +42,69 @@ CUcontext Stage::operator[](const std::string& name) const {
   return found == named_.end() ? nullptr : found->second;  // it could not be created
 }
 
-void Stage::Set(const std::vector<std::string>& names) {
-  std::vector<CUcontext> contexts;
-  for (const std::string& name : names) contexts.push_back((*this)[name]);
-  stack_.Set(contexts);
-}
-
 void Stage::Name(const std::string& name, CUcontext context) {
+  for (auto& [other, handle] : named_) {
+    if (handle == context) handle = nullptr;  // of one that was destroyed
+  }
   named_[name] = context;
-  cast_.Name(name, context);
 }
 
-void Stage::Destroy(const std::string& name) { created_.erase(name); }
+void Stage::Create(const std::string& name) {
+  CUcontext context = nullptr;
+  if (!SUCCEEDS(driver_.CtxCreate(&context, 0, device_.get()))) return;
+  Name(name, context);
+  created_.insert(name);
+  SUCCEEDS(driver_.CtxPopCurrent(&context));  // cuCtxCreate left it current
+}
 
-void Stage::Renew(const std::string& name) {
-  created_.at(name).Leak();
-  Create(name);
+void Stage::Destroy(const std::string& name) {
+  if (created_.erase(name) == 1) SUCCEEDS(driver_.CtxDestroy((*this)[name]));
+}
+
+void Stage::Set(const std::vector<std::string>& names) const {
+  CUcontext top = nullptr;  // asked for, since a pop that fails is a line in the driver's log
+  while (driver_.CtxGetCurrent(&top) == CUDA_SUCCESS && top != nullptr) driver_.CtxPopCurrent(&top);
+  for (const std::string& name : names) SUCCEEDS(driver_.CtxPushCurrent((*this)[name]));
+}
+
+std::string Stage::Draw() const {
+  return cuguest::testing::StackProbe::Take().Draw([this](CUcontext context) -> std::string {
+    for (const auto& [name, handle] : named_) {
+      if (handle == context) return name;
+    }
+    return "?";
+  });
 }
 
 bool Stage::Shows(const std::string& when, const std::string& expected,
                   const std::string& remark) const {
   const std::string picture = Draw();
-  PrintRow(when, picture, remark);
-  return picture == expected;
+  const bool names_p = remark == "P is active" || remark == "P is inactive";
+  const std::string shown = !names_p ? remark : IsActive(device_) ? "P is active" : "P is inactive";
+  PrintRow(when, picture, shown);
+  return picture == expected && shown == remark;
 }
 
-void PrintRefusal(const std::string& when, const absl::Status& status) {
-  const auto code = cuguest::CodeOf(status);
-  PrintRow(when, status.ok() ? "done" : "refused", code ? cuguest::ErrorName(*code) : "");
-  PrintParagraph(std::string(status.message()));
+Undisturbed::Undisturbed(const char* file, int line)
+    : scope_([=](const std::string& difference) {
+        Check(false, "the host was left undisturbed", file, line);
+        std::fprintf(stderr, "%s\n", difference.c_str());
+      }) {}
+
+bool IsActive(Device device) {
+  const PrimaryContext::State state = PrimaryContext::Query(device);
+  return CHECK_OK(cuguest::ToStatus(state)) && state.active;
+}
+
+CUresult ResetDevice(Device device) {
+  const auto reset = DRIVER(cuDevicePrimaryCtxReset);
+  return reset == nullptr ? CUDA_ERROR_NOT_FOUND : reset(device.get());
+}
+
+std::vector<float> Ramp(int step) {
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i * step));
+  return values;
 }
 
 }  // namespace support

@@ -61,5 +61,5 @@ int acme_scale(CUstream stream, float* values, size_t count, float factor, char*
   const absl::Status status = Scale(stream, values, count, factor);
   if (status.ok()) return CUDA_SUCCESS;
   std::snprintf(text, size, "%s", status.ToString().c_str());
-  return cuguest::CodeOf(status).value_or(CUDA_ERROR_UNKNOWN);
+  return cuguest::ResultOf(status);
 }

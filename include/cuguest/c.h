@@ -208,7 +208,7 @@ typedef struct cuguest_guard {
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
 ///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
 ///            CUDA_ERROR_NOT_PERMITTED (800)         inside a stream callback
-///            CUDA_ERROR_OUT_OF_MEMORY (2)           no host memory, over 16 scopes deep
+///            CUDA_ERROR_OUT_OF_MEMORY (2)           no memory of the driver, or (16 deep) here
 ///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (303), _STUB_LIBRARY (34),
 ///            _CALL_REQUIRES_NEWER_DRIVER (36)       no usable driver, see driver.h
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter(cuguest_guard* guard,

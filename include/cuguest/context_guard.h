@@ -95,7 +95,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
   ///         CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
   ///         CUDA_ERROR_NOT_PERMITTED         inside a stream callback
-  ///         CUDA_ERROR_OUT_OF_MEMORY         no host memory, over 16 scopes deep
+  ///         CUDA_ERROR_OUT_OF_MEMORY         the driver has none, or the host, over 16 scopes deep
   ///         CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
   ///         _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }

@@ -94,9 +94,9 @@ struct LaunchParams {
   void** extra;                     // or null
   const Kernel::Parameter* places;  // null if the caller does not tell
   std::size_t count;
-  const CUdevice* devices = nullptr;  // whose memory each is, or kNoMemory; null if none is any
+  const CUdevice* devices;  // whose memory each is, or kNoDeviceMemory; null if none is any
 };
-CUGUEST_HIDE inline constexpr CUdevice kNoMemory = -1;
+CUGUEST_HIDE inline constexpr CUdevice kNoDeviceMemory = -1;
 
 // What a kernel is given for a value: of a view or a buffer the address of its elements.
 template <typename T>
@@ -110,9 +110,9 @@ CUGUEST_HIDE decltype(auto) Passed(const T& value) noexcept {
 template <typename T>
 CUGUEST_HIDE CUdevice DeviceOf(const T& value) noexcept {
   if constexpr (IsDeviceMemory<T>::value) {
-    return value.empty() ? kNoMemory : value.device().get();
+    return value.empty() ? kNoDeviceMemory : value.device().get();
   } else {
-    return kNoMemory;
+    return kNoDeviceMemory;
   }
 }
 
@@ -170,6 +170,7 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///                               allowed. A view or a buffer of another device than the stream's,
 ///                               unless every device reaches its memory (managed, pinned host
 ///                               memory): where peer access is enabled, pass a DevicePtr of it.
+///                               Memory of another context of the same device is not noticed.
 ///          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
 ///                               multiprocessors of the stream's context (of a green one, its part
 ///                               of the device), or a cluster that does not fit on the device

@@ -27,6 +27,7 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,16 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 class LoadedCode;
 struct ModuleAccess;
+
+// Text that stays as it is. Of a literal it is a constant at the start of the process also where
+// the compiler does not count the letters of a string_view beforehand (GCC 12, C++17).
+struct StaticText {
+  template <std::size_t kSize, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr StaticText(const char (&literal)[kSize]) noexcept
+      : text(literal, kSize - 1) {}
+  CUGUEST_HIDE constexpr StaticText(std::string_view view) noexcept : text(view) {}
+  std::string_view text;
+};
 }  // namespace internal
 
 /// Stack:   net 0 in every call.
@@ -196,10 +207,11 @@ class CUGUEST_API Module {
 class Module::Once {
  public:
   /// Of an embedded image, or of PTX; they and `name` must stay as they are.
-  CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes, std::string_view name) noexcept
-      : bytes_(bytes), name_(name) {}
-  CUGUEST_HIDE constexpr Once(std::string_view ptx, std::string_view name) noexcept
-      : ptx_(ptx), name_(name) {}
+  CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes,
+                              internal::StaticText name) noexcept
+      : bytes_(bytes), name_(name.text) {}
+  CUGUEST_HIDE constexpr Once(internal::StaticText ptx, internal::StaticText name) noexcept
+      : ptx_(ptx.text), name_(name.text) {}
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
@@ -218,8 +230,8 @@ class Module::Once {
 class Kernel::Once {
  public:
   /// `code` and `name` must stay as they are.
-  CUGUEST_HIDE constexpr Once(Module::Once& code, std::string_view name) noexcept
-      : code_(code), name_(name) {}
+  CUGUEST_HIDE constexpr Once(Module::Once& code, internal::StaticText name) noexcept
+      : code_(code), name_(name.text) {}
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 

@@ -169,7 +169,7 @@ class CUGUEST_API ParamBuffer {
 
   /// Where each lies in data(); those of a kernel are Kernel::ParametersIn().
   [[nodiscard]] CUGUEST_HIDE HostSpan<const Kernel::Parameter> parameters() const noexcept {
-    return parameters_;
+    return {parameters_.data(), parameters_.size()};
   }
 
   /// Whether data() is right on every device. It is not with a parameter that is aligned to more

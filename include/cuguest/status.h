@@ -76,6 +76,11 @@ template <typename T>
 /// (runtime/error.h) that it was made from; nothing for any other status. CUDA_SUCCESS for OK.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
 
+/// What a function in C returns of `status`: CodeOf() it, or of one that no code was made from the
+/// nearest, as CUDA_ERROR_INVALID_VALUE of kInvalidArgument and kOutOfRange; CUDA_ERROR_UNKNOWN of
+/// kInternal, kUnknown and the like. CUDA_SUCCESS only for OK.
+[[nodiscard]] CUGUEST_API CUresult ResultOf(const absl::Status& status);
+
 namespace internal {
 
 // What the macros below take: a status, or what ToStatus() takes.

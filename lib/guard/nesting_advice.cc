@@ -26,7 +26,7 @@ const char* Advice(CUresult code) noexcept {
     case CUDA_ERROR_ILLEGAL_STATE:
       return "the scope has ended, another one is inside it, or it belongs to another thread";
     case CUDA_ERROR_OUT_OF_MEMORY:
-      return "there is no host memory to nest scopes any deeper";
+      return "no memory: the driver's, or the host's where over 16 scopes are nested";
     default:
       return "";
   }

@@ -188,7 +188,7 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
   // The driver refuses a buffer of no bytes, also of a kernel that takes none.
   return internal::LaunchWith(kernel, shape, stream,
                               {nullptr, bytes == 0 ? nullptr : extra, params.parameters().data(),
-                               params.parameters().size()});
+                               params.parameters().size(), nullptr});
 }
 
 absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
@@ -201,8 +201,9 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
                                                    ": the pointer to parameter ", i + 1, " of ",
                                                    params.size(), " is null"));
   }
-  return internal::LaunchWith(kernel, shape, stream,
-                              {const_cast<void**>(params.data()), nullptr, nullptr, params.size()});
+  return internal::LaunchWith(
+      kernel, shape, stream,
+      {const_cast<void**>(params.data()), nullptr, nullptr, params.size(), nullptr});
 }
 
 absl::StatusOr<LaunchShape> LaunchShape::ForElements(std::size_t count, unsigned block) {

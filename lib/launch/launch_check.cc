@@ -33,9 +33,8 @@ std::string ParameterText(std::size_t index, std::size_t count) {
 const char* WhySize(const Kernel::Parameter& takes, const Kernel::Parameter& given) {
   constexpr std::size_t kLargestScalar = 8;
   if (takes.size != given.size && takes.size <= kLargestScalar && given.size <= kLargestScalar) {
-    return "pass a value of the type that it has there (of 4 bytes an int or a float, as 1.0F; of "
-           "8 "
-           "a size_t, a double or a pointer)";
+    return "pass a value of the type that it has there (an int or a float, as 1.0F, has 4 bytes; a "
+           "size_t, a double or a pointer has 8)";
   }
   return "it is of another type there, or a struct that is laid out differently on the device; "
          "declare its members as there (a float4 with alignas(16)), or say its alignment by "
@@ -217,7 +216,7 @@ absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& p
   const CUdevice here = launched.function.device->device;
   for (std::size_t i = 0; i < params.count; ++i) {
     const CUdevice device = params.devices[i];
-    if (device == kNoMemory || device == here) continue;
+    if (device == kNoDeviceMemory || device == here) continue;
     const CUdeviceptr pointer = *static_cast<const CUdeviceptr*>(params.each[i]);
     CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
     if (memory.is_for_all_devices()) continue;
@@ -235,7 +234,7 @@ LaunchParams ParamsOneByOne(const ParamBuffer& params, std::vector<void*>* each)
     each->push_back(const_cast<unsigned char*>(params.data()) + place.offset);
   }
   each->push_back(nullptr);  // of none, too, it is an array
-  return {each->data(), nullptr, places.data(), places.size()};
+  return {each->data(), nullptr, places.data(), places.size(), nullptr};
 }
 
 LaunchConfig::LaunchConfig(const LaunchShape& shape, CUstream stream)

@@ -6,8 +6,10 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,3 +20,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/status.h"
+#include "lib/core/driver_access.h"
+#include "lib/status/error_status.h"
+#include "lib/status/object_text.h"
+#include "lib/status/status_macros.h"

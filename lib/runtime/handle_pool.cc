@@ -159,14 +159,15 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, Locat
       guard_(context_, GuardMode::kElide, where),
       failure_(Enter(request, where)),
       where_(where) {
-  if (!failure_.ok()) static_cast<void>(Leave());
+  if (failure_.ok()) return;
+  static_cast<void>(Leave());
+  unasked_ = CodeOf(failure_).value_or(CUDA_ERROR_UNKNOWN);
 }
 
 HandleScope::~HandleScope() {
   End(nullptr);
-  if (failure_.ok() || asked_) return;
-  ReportIncident(Incident::Kind::kUnasked, Incident::Repair::kUnrepaired,
-                 CodeOf(failure_).value_or(CUDA_ERROR_UNKNOWN), where_);
+  if (unasked_ == CUDA_SUCCESS) return;
+  ReportIncident(Incident::Kind::kUnasked, Incident::Repair::kUnrepaired, unasked_, where_);
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {

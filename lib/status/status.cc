@@ -88,4 +88,30 @@ std::optional<CUresult> CodeOf(const absl::Status& status) {
   return code.has_value() ? std::optional(static_cast<CUresult>(*code)) : std::nullopt;
 }
 
+CUresult ResultOf(const absl::Status& status) {
+  const CUresult code = CodeOf(status).value_or(CUDA_SUCCESS);
+  if (code != CUDA_SUCCESS || status.ok()) return code;
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
+      return CUDA_ERROR_INVALID_VALUE;
+    case absl::StatusCode::kResourceExhausted:
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    case absl::StatusCode::kNotFound:
+      return CUDA_ERROR_NOT_FOUND;
+    case absl::StatusCode::kFailedPrecondition:
+      return CUDA_ERROR_ILLEGAL_STATE;
+    case absl::StatusCode::kPermissionDenied:
+      return CUDA_ERROR_NOT_PERMITTED;
+    case absl::StatusCode::kUnimplemented:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    case absl::StatusCode::kUnavailable:
+      return CUDA_ERROR_NOT_READY;
+    case absl::StatusCode::kCancelled:
+      return CUDA_ERROR_DEINITIALIZED;
+    default:
+      return CUDA_ERROR_UNKNOWN;
+  }
+}
+
 CUGUEST_END_NAMESPACE

@@ -82,7 +82,7 @@ absl::Status ToStatus(const audit::Resumed& resumed) {
       return absl::FailedPreconditionError(resumed.why);
     case Outcome::kNoSource:
       return absl::UnavailableError(resumed.why);
-    case Outcome::kNoFiles:
+    case Outcome::kNoMemory:
       break;
   }
   return absl::InternalError(resumed.why);

@@ -3,8 +3,8 @@
 """references_test.py SOURCE_ROOT
 
 What README.md, docs/, those of the rooms, the sources and the build refer to exists: files of the repository in
-backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts and
-docs/adoption in its program, and one test case in each cell of the table of conversions.
+backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts,
+docs/adoption and docs/three_jobs.md in its program, and one test case in each cell of the table of conversions.
 """
 
 import pathlib
@@ -100,19 +100,20 @@ for page in pages:
         for name in re.findall(r"`(\w+)`", names):
             check(name in programs, f"{page.relative_to(root)} names the example {name}, which does not exist")
 
-# Such a page shows code of its program, with other blanks at most.
+# Such a page shows code of its program, with other blanks at most. Code of other libraries is in blocks of `c++`.
+programs_of = {page: root / "examples" / folder / f"{page.stem}.cc" for folder, found in with_program.items() for page in found}
+programs_of[root / "docs" / "three_jobs.md"] = root / "examples" / "libraries" / "three_jobs.cc"
 for folder, found in with_program.items():
     check(found, f"there are no pages in docs/{folder}")
-    for page in found:
-        program = root / "examples" / folder / f"{page.stem}.cc"
-        check(f"{folder}/{page.name}" in listed, f"docs/examples.md has no link to docs/{folder}/{page.name}")
-        check(program.is_file(), f"docs/{folder}/{page.name}: there is no {program.relative_to(root)}")
-        source = " ".join(program.read_text().split()) if program.is_file() else ""
-        blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
-        check(blocks, f"docs/{folder}/{page.name} shows no code")
-        for block in blocks:
-            check(" ".join(block.split()) in source,
-                  f"docs/{folder}/{page.name}: {block.splitlines()[0]} ... is not in its program")
+for page, program in programs_of.items():
+    name = page.relative_to(root / "docs")
+    check(f"({name})" in listed, f"docs/examples.md has no link to docs/{name}")
+    check(program.is_file(), f"docs/{name}: there is no {program.relative_to(root)}")
+    source = " ".join(program.read_text().split()) if program.is_file() else ""
+    blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
+    check(blocks, f"docs/{name} shows no code")
+    for block in blocks:
+        check(" ".join(block.split()) in source, f"docs/{name}: {block.splitlines()[0]} ... is not in its program")
 
 cases = set()
 for source in (root / "test" / "runtime").glob("*_test.cc"):

@@ -186,7 +186,9 @@ def check_site(site):
         check(not page.tables, f"{name}: a table that does not scroll")
         check("theme-toggle" in page.text, f"{name} cannot be dark")
         if name.startswith("reference/") and name != "reference/index":
-            check(page.declared and len(page.before) > 30, f"{name}: no words before the first declaration")
+            # The one that brings all others declares nothing.
+            declares = page.declared or name == "reference/cuguest/cuguest"
+            check(declares and len(page.before) > 30, f"{name}: no words before the first declaration")
             labels = re.findall(r"\b(?:Stack|Count|Threads|Errors|Cost|Needs|Source): {2,}.*", page.unlinked)
             check(not labels, f"{name}: in running text: {labels}")
     headers = [header.relative_to(INCLUDE).with_suffix("") for header in INCLUDE.rglob("*.h")]

@@ -11,6 +11,7 @@ that a source does not include what it uses.
 import json
 import shlex
 import shutil
+import subprocess
 import sys
 
 from common import (HERE, OURS, ROOT, check, check_exports_only_ours, check_links_no_cuda,
@@ -80,6 +81,19 @@ with scratch() as tmp:
               [step for step in compiled if " -fPIC " not in step])
         check("what uses cuguest-testing is compiled after the simulation is built",
               linked and uses and linked[0] < uses[0], (linked, uses, steps[-20:]))
+
+        # Meson gives the simulation's subproject the option once. What reconfigures without an effect is refused.
+        def reconfigure(*options):
+            result = subprocess.run([*meson, "setup", "--reconfigure", tested, parent, *options], env=env, text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            return result.returncode, result.stdout
+
+        code, log = reconfigure("-Dcuguest:sim_libraries=enabled")
+        check("refuses sim_libraries on reconfiguring, and names the option that works",
+              code and "-Dcudasim:libraries=enabled" in log, log[-2000:])
+        code, log = reconfigure("-Dcuguest:sim_libraries=enabled", "-Dcudasim:libraries=enabled")
+        targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tested))}
+        check("the option that it names works", (not code and "cublas" in targets) or "eigen3" in log, log[-2000:])
 
     # The parent as a subproject of somebody's own, so that the simulation is one of a subproject of a subproject.
     if kind == "static":

@@ -146,13 +146,13 @@ std::vector<Row> Modules() {
               }),
               AsksDriver(), SomeBytes({kInvalid}, {kInvalid}), AName("code", {0}, {0})),
       MakeRow("Module::Once Module::Get", std::function([](Bytes bytes, std::string name) {
-                Module::Once code(bytes, name);
+                Module::Once code(bytes, std::string_view(name));
                 return LetGo(code.Get());
               }),
               AsksDriver(), SomeBytes({kInvalid}, {kInvalid}), AName("code", {0}, {0})),
       MakeRow("Kernel::Once Kernel::Get", std::function([](std::string name) {
                 Module::Once code(std::string_view(module_test::kCode), "code");
-                Kernel::Once kernel(code, name);
+                Kernel::Once kernel(code, std::string_view(name));
                 const absl::Status found = LetGo(kernel.Get());
                 const absl::Status loaded = LetGo(code.Get());
                 return found.ok() ? loaded : found;

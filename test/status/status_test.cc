@@ -23,6 +23,7 @@ using absl::StatusCode;
 using cuguest::CodeOf;
 using cuguest::ErrorName;
 using cuguest::ErrorText;
+using cuguest::ResultOf;
 using cuguest::ToStatus;
 using cuguest_test::KnownCodes;
 
@@ -121,6 +122,15 @@ BOOST_AUTO_TEST_CASE(a_code_newer_than_the_library_survives) {
 
 BOOST_AUTO_TEST_CASE(a_foreign_status_has_no_code) {
   BOOST_TEST(!CodeOf(absl::InternalError("theirs")).has_value());
+  BOOST_TEST(ResultOf(ToStatus(CUDA_ERROR_NOT_FOUND, "theirs")) == CUDA_ERROR_NOT_FOUND);
+  BOOST_TEST(ResultOf(absl::OkStatus()) == CUDA_SUCCESS);
+  BOOST_TEST(ResultOf(absl::InternalError("theirs")) == CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(ResultOf(absl::InvalidArgumentError("theirs")) == CUDA_ERROR_INVALID_VALUE);
+  BOOST_TEST(ResultOf(absl::FailedPreconditionError("theirs")) == CUDA_ERROR_ILLEGAL_STATE);
+  for (int i = 1; i <= 16; ++i) {
+    const absl::Status theirs(static_cast<absl::StatusCode>(i), "theirs");
+    BOOST_TEST(ResultOf(theirs) != CUDA_SUCCESS, theirs.ToString());
+  }
   absl::Status forged = absl::InternalError("theirs");
   forged.SetPayload("cuguest/CUresult", absl::Cord("2x"));
   BOOST_TEST(!CodeOf(forged).has_value());

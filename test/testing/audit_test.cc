@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <regex>
@@ -612,14 +613,11 @@ CHILD(finds_the_command) {
 }
 
 BOOST_AUTO_TEST_CASE(under_the_command) {
-  char directory[] = "/tmp/cuguest-audit-test-XXXXXX";
-  BOOST_REQUIRE(mkdtemp(directory) != nullptr);
-  const cudasim_test::Ended ended = cudasim_test::RunSelf(
-      {"--child=finds_the_command"},
-      {std::string("CUDA_INJECTION64_PATH=") + std::getenv("CUGUEST_AUDIT_LIBRARY"),
-       std::string("CUGUEST_AUDIT_DIR=") + directory});
-  BOOST_TEST(ended.code == 0, ended.output);
-  BOOST_TEST(std::system((std::string("rm -r ") + directory).c_str()) == 0);
+  const char* command = std::getenv("CUGUEST_TEST_AUDIT_COMMAND");
+  BOOST_REQUIRE(command != nullptr);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string line = std::string(command) + " -q -- " + self + " --child=finds_the_command";
+  BOOST_TEST(std::system(line.c_str()) == 0);
 }
 
 CHILD(has_a_directory_of_its_own) {

@@ -21,9 +21,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/code/two_libraries_one_module/library.h"
-#include "examples/support/check.h"
-#include "examples/support/example.h"
-#include "examples/support/picture.h"
+#include "examples/support/stage.h"
 
 namespace host {
 
@@ -59,8 +57,7 @@ struct Party {
     return CHECK_OK(ToStatus(library->count(votes.get(), kSize, value, stream.get())));
   }
   [[nodiscard]] Votes Read() const {
-    CHECK_OK(stream.ref().Synchronize());
-    const absl::StatusOr<Votes> read = cuguest::Download(votes.view());
+    const absl::StatusOr<Votes> read = cuguest::Download(votes.view(), stream);
     return CHECK_OK(read.status()) ? *read : Votes();
   }
   void SetMark(unsigned mark) const { CHECK_OK(ToStatus(library->set_mark(mark, stream.get()))); }
@@ -118,10 +115,10 @@ void OneIsUnloaded(const Party& red, const Party& blue) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const support::Undisturbed undisturbed;
   CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
-  CUGUEST_ASSIGN_OR_RETURN(const Party red, Party::Load("red", context.context()));
-  CUGUEST_ASSIGN_OR_RETURN(const Party blue, Party::Load("blue", context.context()));
+  CUGUEST_ASSIGN_OR_RETURN(const Party red, Party::Load("red", context));
+  CUGUEST_ASSIGN_OR_RETURN(const Party blue, Party::Load("blue", context));
   AtTheSameTime(red, blue);
   EachItsVariable(red, blue);
   OneIsUnloaded(red, blue);

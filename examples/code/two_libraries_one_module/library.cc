@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/copy.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
@@ -23,7 +22,6 @@
 
 namespace {
 
-using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::Kernel;
 using cuguest::Module;
@@ -58,7 +56,7 @@ absl::Status UnloadCode() {
 absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream stream) {
   CUGUEST_ASSIGN_OR_RETURN(const auto view, DeviceView<unsigned>::Borrow(counts, size));
   return cuguest::LaunchForElements(g_code->count_up, size, stream, static_cast<unsigned>(size),
-                                    value, DevicePtr(view));
+                                    value, view);
 }
 
 absl::StatusOr<DeviceView<unsigned>> MarkIn(CUstream callers) {

@@ -134,7 +134,7 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
                           reports.empty() ? "" : reports[0]));
         CHECK(reports.size() <= 1);
         CHECK(reports.size() == 1 || way.work != &guest::GuardedExactly);
-        if (fault.name == "DestroyContext") stage.Renew(name);
+        if (fault.name == "DestroyContext") stage.Create(name);
       }
     }
   }

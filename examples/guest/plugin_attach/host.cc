@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/status.h"
 #include "examples/guest/plugin_attach/plugin.h"
 #include "examples/support/stage.h"
 
@@ -134,7 +133,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   rack.Init("choir");
   stage.Destroy("S");
   const std::string error = rack.Process();
-  support::PrintParagraph(error);
+  support::PrintText(error);
   CHECK(error.find("CONTEXT_IS_DESTROYED") != std::string::npos);
   CHECK(!rack.Shutdown("choir"));
   return absl::OkStatus();

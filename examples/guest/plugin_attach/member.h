@@ -10,16 +10,21 @@
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "examples/guest/plugin_attach/plugin.h"
-#include "examples/guest/saxpy.h"
+#include "kernels/saxpy.h"
 
 namespace plugin {
 
 using cuguest::SharedContext;
-using guest::Signal;
+using Signal = std::vector<float>;
 
 class Member {
  public:
@@ -28,17 +33,23 @@ class Member {
     Member member;
     CUGUEST_ASSIGN_OR_RETURN(member.shared_, *context == nullptr ? SharedContext::Create(device)
                                                                  : SharedContext::Attach(*context));
-    CUGUEST_ASSIGN_OR_RETURN(member.saxpy_, guest::LoadSaxpy());
-    CUGUEST_ASSIGN_OR_RETURN(member.stream_, cuguest::Stream::Create(member.shared_.context()));
+    CUGUEST_ASSIGN_OR_RETURN(
+        const auto module,
+        cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                              "saxpy"));
+    CUGUEST_ASSIGN_OR_RETURN(member.saxpy_, module.GetKernel("saxpy"));
+    CUGUEST_ASSIGN_OR_RETURN(member.stream_, cuguest::Stream::Create(member.shared_));
     *context = member.shared_.get();
     return member;
   }
 
   // Adds the signal to itself, louder.
   absl::StatusOr<Signal> Process(float gain, const Signal& in) const {
-    const cuguest::ContextGuard guard(shared_.context());
-    CUGUEST_RETURN_IF_ERROR(guard);  // the context was destroyed, for example
-    return guest::Saxpy(saxpy_, stream_, gain, in, in);
+    using Buffer = cuguest::DeviceBuffer<float>;
+    CUGUEST_ASSIGN_OR_RETURN(Buffer y, Buffer::CopyOfAsync(stream_, in));
+    CUGUEST_RETURN_IF_ERROR(cuguest::LaunchForElements(
+        saxpy_, y.size(), stream_, static_cast<unsigned>(y.size()), gain, y, y));
+    return cuguest::Download(y.view(), stream_);
   }
 
   // Frees what is in the context, and releases the reference. The last holder of a context that a
@@ -52,7 +63,7 @@ class Member {
 
  private:
   SharedContext shared_;
-  cuguest::Kernel saxpy_;
+  cuguest::Kernel saxpy_;   // of code that is in this plugin, and unloaded before it
   cuguest::Stream stream_;  // what the effect keeps there
 };
 

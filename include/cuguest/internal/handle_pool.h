@@ -178,11 +178,11 @@ class CUGUEST_API HandleScope {
   ~HandleScope();
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept {
-    asked_ = true;
+    unasked_ = CUDA_SUCCESS;
     return slot_ != nullptr;
   }
   [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept {
-    asked_ = true;
+    unasked_ = CUDA_SUCCESS;
     return failure_;
   }
   // nullptr unless ok().
@@ -207,7 +207,7 @@ class CUGUEST_API HandleScope {
   std::unique_ptr<HandleSlot, HandleSlot::Spoil> slot_;  // before pool_ is let go
   absl::Status failure_;
   Location where_;
-  mutable bool asked_ = false;
+  mutable CUresult unasked_ = CUDA_SUCCESS;  // why it failed, until somebody asks
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

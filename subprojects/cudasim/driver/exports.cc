@@ -94,9 +94,24 @@ constexpr std::string_view kBases[] = {
   "cu" #Base, "cu" #Base,
     CUDASIM_ENTRIES(CUDASIM_BASE, CUDASIM_BASE_TWIN)};
 
+// A number of each name, because to compare the texts of all pairs takes the compiler longer than
+// all else here.
+struct BaseNumbers {
+  constexpr BaseNumbers() {
+    for (size_t row = 0; row < kRowCount; ++row) {
+      for (const char* letter = kBases[row].data(); *letter != 0; ++letter) {
+        of[row] = (of[row] ^ static_cast<uint32_t>(*letter)) * 16777619u;  // FNV
+      }
+    }
+  }
+  uint32_t of[kRowCount] = {};
+};
+constexpr BaseNumbers kNumbers;
+
 constexpr size_t FindFirstOfBase(size_t row) {
+  const uint32_t* const numbers = kNumbers.of;
   size_t first = 0;
-  while (kBases[first] != kBases[row]) ++first;
+  while (numbers[first] != numbers[row] || kBases[first] != kBases[row]) ++first;
   return first;
 }
 

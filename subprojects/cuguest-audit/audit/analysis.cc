@@ -66,6 +66,7 @@ class Analysis::State {
   std::vector<Finding> Findings() const;
   std::vector<Finding> Leaks() const;
   const std::vector<FirstUse>& FirstUses() const { return first_uses_; }
+  std::uint64_t Dropped() const { return ledger_.dropped(); }
   std::vector<ContextId> Stack(std::uint32_t thread) const;
   ContextNote Context(ContextId id) const { return contexts_.NoteOf(id); }
   const std::vector<Object>& objects() const { return parties_.objects(); }
@@ -613,6 +614,8 @@ std::vector<Finding> Analysis::Findings() const { return state_->Findings(); }
 std::vector<Finding> Analysis::Leaks() const { return state_->Leaks(); }
 
 const std::vector<Analysis::FirstUse>& Analysis::FirstUses() const { return state_->FirstUses(); }
+
+std::uint64_t Analysis::Dropped() const { return state_->Dropped(); }
 
 std::vector<ContextId> Analysis::Stack(std::uint32_t thread) const { return state_->Stack(thread); }
 

@@ -55,6 +55,8 @@ class Analysis {
   // the victim has not returned, and a further one appear for what happened earlier: when a party
   // turns out to manage contexts itself. After the last event this is final.
   [[nodiscard]] std::vector<Finding> Findings() const;
+  // How often one was dropped because there were too many different ones.
+  [[nodiscard]] std::uint64_t Dropped() const;
 
   // What is never given back: references of primary contexts, and contexts of libraries that were
   // unloaded. To be asked after the last event.

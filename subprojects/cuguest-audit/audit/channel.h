@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The channel of an audited process: a file that the collector in the process maps and fills, and
+// The channel of an audited process: memory that the collector in the process maps and fills, and
 // that the command maps and empties. What was written survives the process, however it ends.
+//
+// Note [Where a channel comes from]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The command makes the memory, a sealed memfd, so that no file-size limit of the process applies
+// to it and nobody can truncate it under a reader. The process asks for it through a socket with an
+// abstract name, which needs no folder, no descriptor that the process has inherited and may have
+// closed, and no permission, and which is gone with the command: kChannelVariable has the name and,
+// after a colon, a key that the process sends. The answer is the descriptor. The kernel tells the
+// command which process asked, by the process id of the command's own namespace.
 //
 // Note [A record in the ring]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The file is a ChannelHeader and then `slots` slots of one size, used in a circle. A record is one
-// slot or several that follow each other; the tickets of slots count up for ever, and the slot of a
-// ticket is the ticket modulo `slots`. A writer takes its tickets with one addition to `head`,
+// The memory is a ChannelHeader and then `slots` slots of one size, used in a circle. A record is
+// one slot or several that follow each other; the tickets of slots count up for ever, and the slot
+// of a ticket is the ticket modulo `slots`. A writer takes its tickets with one addition to `head`,
 // fills its slots, and stores `sequence` = ticket + 1 in each, in the first one last: the record is
 // then there. The reader stores in `tail` the first ticket that it has not read, and writers stay
 // within `slots` of it; a writer that has waited kChannelPatience in vain counts its record in
@@ -33,7 +42,7 @@
 namespace cuguest::audit {
 
 // Environment of an audited program.
-inline constexpr char kDirectoryVariable[] = "CUGUEST_AUDIT_DIR";  // of the channels; must exist
+inline constexpr char kChannelVariable[] = "CUGUEST_AUDIT_CHANNEL";  // where to ask for a channel
 // Sources to try, in this order, with commas between: cudasim, cupti, sanitizer, which is also the
 // order without it.
 inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
@@ -43,33 +52,32 @@ inline constexpr char kWatchVariable[] = "CUGUEST_AUDIT_WATCH";
 inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
 inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
 
-// For a program that collects its own events, a function of libcuguest-audit.so: begins, or goes
-// on, and ends if `directory` is null. There is one channel, in the directory of the first call.
-// Not to be called by two threads at once.
-inline constexpr char kCollectFunction[] = "CuguestAuditCollect";
-using CollectFunction = int(const char* directory);
+// For a program that collects its own events, a function of libcuguest-audit.so: begins with the
+// channel of the descriptor `memory`, which the caller closes, or pauses or resumes. There is one
+// channel. Not to be called by two threads at once.
+inline constexpr char kCollectFunction[] = "CuguestAuditCollectInto";
+using CollectFunction = int(int memory);
+inline constexpr int kPauseCollecting = -1;
+inline constexpr int kResumeCollecting = -2;
 enum class Collecting : int {
   kStarted,     // the channel says whether a source of events could be had
   kForAnother,  // the library was injected, and collects for cuguest-audit
-  kNoChannel,   // there is no channel in the directory
+  kNoChannel,   // the memory is no channel, or cannot be mapped
 };
 
-// A channel's file is PID.N in the directory: N counts the programs of one process id (exec) and
-// the processes that had it.
-
-inline constexpr std::uint64_t kChannelMagic = 0x3130746964756163;  // "caudit01"
-inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // 2 MiB
+inline constexpr std::uint64_t kChannelMagic = 0x3230746964756163;  // "caudit02"
+inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // unless asked otherwise: 2 MiB
 inline constexpr std::uint64_t kChannelPatienceNs = 2'000'000'000;
+inline constexpr std::size_t kMaxChannelAddress = 100;  // of kChannelVariable
 
 struct ChannelHeader {
   std::atomic<std::uint64_t> magic;  // stored last: the rest of the header is then there
-  std::uint32_t slots;
-  std::int32_t pid;
-  std::int32_t parent;
-  std::uint32_t forked;      // 1: a copy of a process that had started CUDA
-  std::uint64_t start_time;  // of the process, as /proc/PID/stat has it: tells a reused pid
-  std::uint64_t start_ns;    // CLOCK_MONOTONIC at which times of events begin
-  char program[512];         // path of the executable, cut off if longer; ends with a zero
+  std::uint32_t slots;               // a power of two; set by the reader
+  std::int32_t parent;               // as the process sees it
+  std::uint32_t forked;              // 1: a copy of a process that had started CUDA
+  std::uint32_t reserved;
+  std::uint64_t start_ns;  // CLOCK_MONOTONIC at which times of events begin
+  char program[512];       // path of the executable, cut off if longer; ends with a zero
   alignas(64) std::atomic<std::uint64_t> head;
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> lost;  // records for which there was no room
@@ -138,6 +146,10 @@ struct TextRecord {
   std::uint32_t reserved;
   // then the text, to the end of the record
 };
+
+inline std::size_t ChannelBytes(std::uint32_t slots) {
+  return sizeof(ChannelHeader) + slots * sizeof(ChannelSlot);
+}
 
 }  // namespace cuguest::audit
 

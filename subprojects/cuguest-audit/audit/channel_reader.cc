@@ -2,15 +2,16 @@
 
 #include "audit/channel_reader.h"
 
-#include <dirent.h>
-#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
@@ -32,32 +33,6 @@ std::uint64_t Now() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// Whether the process of that pid that was started then still runs. A zombie does not.
-bool IsRunning(int pid, std::uint64_t start_time) {
-  char path[64];
-  std::snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return false;
-  char line[1024] = {};
-  const bool is_read = std::fgets(line, sizeof(line), file) != nullptr;
-  std::fclose(file);
-  const char* rest = std::strrchr(line, ')');  // the name before it may hold anything
-  if (!is_read || rest == nullptr) return false;
-  char state = 0;
-  unsigned long long started = 0;
-  const int count = std::sscanf(rest,
-                                ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                                "%*d %*d %*d %*d %llu",
-                                &state, &started);
-  return count == 2 && state != 'Z' && state != 'X' && started == start_time;
-}
-
-// "4711.0".
-bool IsChannelName(const char* name) {
-  int length = 0;
-  return std::sscanf(name, "%*u.%*u%n", &length) == 0 && length > 0 && name[length] == '\0';
-}
-
 template <typename Record>
 bool Take(const std::vector<std::uint8_t>& body, std::size_t at, Record* record) {
   if (body.size() < at + sizeof(Record)) return false;
@@ -67,34 +42,41 @@ bool Take(const std::vector<std::uint8_t>& body, std::size_t at, Record* record)
 
 }  // namespace
 
-// One file, and what its records have defined so far.
+// The memory of one, and what its records have defined so far.
 class ChannelReader::Channel {
  public:
-  // Null where there is no channel yet, or no complete one.
-  static std::unique_ptr<Channel> Open(const std::string& path, const std::string& name) {
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (file < 0) return nullptr;
+  // Null if it cannot be mapped.
+  static std::unique_ptr<Channel> Open(int memory, int pid) {
     struct stat status = {};
     void* mapped = MAP_FAILED;
-    const auto bytes = fstat(file, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+    const auto bytes = fstat(memory, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
     if (bytes > sizeof(ChannelHeader)) {
-      mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     }
-    close(file);
     if (mapped == MAP_FAILED) return nullptr;
-    std::unique_ptr<Channel> channel(new Channel(path, name, mapped, bytes));
-    return channel->IsComplete() ? std::move(channel) : nullptr;
+    std::unique_ptr<Channel> channel(new Channel(pid, mapped, bytes));
+    return channel->count_ > 0 && bytes >= ChannelBytes(channel->count_) ? std::move(channel)
+                                                                         : nullptr;
   }
 
   ~Channel() { munmap(header_, bytes_); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  const std::string& name() const { return name_; }
+  // Of which the process has written the header, or never will.
+  bool HasBegun() {
+    return process_ != nullptr || header_->magic.load(std::memory_order_acquire) == kChannelMagic ||
+           !running_;
+  }
+  void SetProcess(ChannelProcess* process) { process_ = process; }
+  ChannelProcess* process() const { return process_; }
+  int pid() const { return pid_; }
+  void Freeze() { end_ = header_->head.load(std::memory_order_acquire); }
 
   ChannelProcess Describe() const {
     ChannelProcess process;
-    process.pid = header_->pid;
+    process.pid = pid_;
+    process.started = header_->magic.load(std::memory_order_acquire) == kChannelMagic;
     process.parent = header_->parent;
     process.forked = header_->forked != 0;
     process.start_ns = header_->start_ns;
@@ -103,44 +85,64 @@ class ChannelReader::Channel {
     return process;
   }
 
-  // The number of events passed on. Sets `process->ended` with the last.
-  std::size_t Poll(ChannelProcess* process, const OnEvent& on_event) {
-    process_ = process;
+  // The number of events passed on. Sets the process's `ended` with the last.
+  std::size_t Poll(const OnEvent& on_event) {
     std::size_t count = Drain(on_event);
-    if (count == 0 && !IsRunning(header_->pid, header_->start_time)) {
+    if (count == 0 && !running_) {
       is_over_ = true;
       count = Drain(on_event);
       if (count == 0) count = End(on_event);
     }
-    process->lost = header_->lost.load(std::memory_order_relaxed);
+    process_->lost = header_->lost.load(std::memory_order_relaxed);
     const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-    process->unread = head > ticket_ ? head - ticket_ : 0;
+    process_->unread = head > ticket_ ? head - ticket_ : 0;
     return count;
   }
 
  private:
+  // A process that may end. A zombie has ended.
+  class Running {
+   public:
+    explicit Running(int pid)
+        : pid_(pid), file_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {
+      // Before Linux 5.3, or in a sandbox: a zombie then counts as running.
+      has_none_ = file_ < 0 && errno != ESRCH;
+    }
+    ~Running() {
+      if (file_ >= 0) close(file_);
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    explicit operator bool() const {
+      if (has_none_) return kill(pid_, 0) == 0 || errno == EPERM;
+      pollfd ended = {file_, POLLIN, 0};
+      return file_ >= 0 && poll(&ended, 1, 0) == 0;
+    }
+
+   private:
+    const int pid_;
+    const int file_;
+    bool has_none_;
+  };
+
   struct ThreadChain {
     std::uint16_t generation = 0;
     std::shared_ptr<const Chain> chain;
   };
 
-  Channel(std::string path, std::string name, void* mapped, std::size_t bytes)
-      : path_(std::move(path)),
-        name_(std::move(name)),
+  Channel(int pid, void* mapped, std::size_t bytes)
+      : pid_(pid),
+        running_(pid),
         bytes_(bytes),
         header_(static_cast<ChannelHeader*>(mapped)),
         slots_(reinterpret_cast<ChannelSlot*>(static_cast<char*>(mapped) + sizeof(ChannelHeader))),
-        no_chain_(std::make_shared<const Chain>()) {}
-
-  bool IsComplete() {
-    if (header_->magic.load(std::memory_order_acquire) != kChannelMagic) return false;
-    count_ = header_->slots;
-    return count_ > 0 && bytes_ >= sizeof(ChannelHeader) + count_ * sizeof(ChannelSlot);
-  }
+        no_chain_(std::make_shared<const Chain>()),
+        count_(header_->slots) {}
 
   // No further than writers are now: to read what one has just written takes its cache lines away.
   std::size_t Drain(const OnEvent& on_event) {
-    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+    const std::uint64_t head = std::min(end_, header_->head.load(std::memory_order_acquire));
     std::size_t events = 0;
     while (events < kMostAtOnce && ticket_ < head && HasNext()) {
       const ChannelSlot& first = slots_[ticket_ % count_];
@@ -300,7 +302,6 @@ class ChannelReader::Channel {
   }
 
   std::size_t End(const OnEvent& on_event) {
-    unlink(path_.c_str());
     process_->ended = true;
     return TellExit(~std::uint64_t{0}, on_event);
   }
@@ -318,14 +319,15 @@ class ChannelReader::Channel {
     return 1;
   }
 
-  const std::string path_;
-  const std::string name_;
+  const int pid_;
+  const Running running_;
   const std::size_t bytes_;
   ChannelHeader* const header_;
   const ChannelSlot* const slots_;
   const std::shared_ptr<const Chain> no_chain_;
-  std::uint32_t count_ = 0;
-  std::uint64_t ticket_ = 0;  // the first that is not read
+  const std::uint32_t count_;
+  std::uint64_t ticket_ = 0;               // the first that is not read
+  std::uint64_t end_ = ~std::uint64_t{0};  // tickets from here on are not read
   bool is_over_ = false;
   bool has_told_exit_ = false;
   std::uint64_t broken_at_ = ~std::uint64_t{0};
@@ -337,44 +339,42 @@ class ChannelReader::Channel {
   ChannelProcess* process_ = nullptr;
 };
 
-ChannelReader::ChannelReader(std::string directory) : directory_(std::move(directory)) {}
+ChannelReader::ChannelReader() = default;
 
 ChannelReader::~ChannelReader() = default;
 
-void ChannelReader::FindChannels() {
-  DIR* directory = opendir(directory_.c_str());
-  if (directory == nullptr) return;
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(directory)) {
-    if (IsChannelName(entry->d_name)) names.emplace_back(entry->d_name);
-  }
-  closedir(directory);
-  for (const std::string& name : names) {
-    const auto is_same = [&](const auto& channel) {
-      return channel != nullptr && channel->name() == name;
-    };
-    if (std::any_of(channels_.begin(), channels_.end(), is_same)) continue;
-    std::unique_ptr<Channel> channel = Channel::Open(directory_ + "/" + name, name);
-    if (channel == nullptr) continue;
-    processes_.push_back(std::make_unique<ChannelProcess>(channel->Describe()));
-    channels_.push_back(std::move(channel));
-  }
+bool ChannelReader::Add(int memory, int pid) {
+  std::unique_ptr<Channel> channel = Channel::Open(memory, pid);
+  if (channel == nullptr) return false;
+  channels_.push_back(std::move(channel));
+  return true;
 }
 
 std::size_t ChannelReader::Poll(const OnEvent& on_event) {
-  FindChannels();
   std::size_t count = 0;
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
-    if (channels_[i] == nullptr) continue;
-    count += channels_[i]->Poll(processes_[i].get(), on_event);
-    if (processes_[i]->ended) channels_[i] = nullptr;
+  for (std::unique_ptr<Channel>& channel : channels_) {
+    if (!channel->HasBegun()) continue;
+    if (channel->process() == nullptr) {
+      processes_.push_back(std::make_unique<ChannelProcess>(channel->Describe()));
+      channel->SetProcess(processes_.back().get());
+    }
+    count += channel->Poll(on_event);
+    if (channel->process()->ended) channel = nullptr;
   }
+  channels_.erase(std::remove(channels_.begin(), channels_.end(), nullptr), channels_.end());
   return count;
 }
 
-bool ChannelReader::AllEnded() const {
-  return std::all_of(processes_.begin(), processes_.end(),
-                     [](const auto& process) { return process->ended; });
+void ChannelReader::Freeze() {
+  for (const auto& channel : channels_) channel->Freeze();
+}
+
+std::vector<int> ChannelReader::Unbegun() const {
+  std::vector<int> pids;
+  for (const auto& channel : channels_) {
+    if (channel->process() == nullptr) pids.push_back(channel->pid());
+  }
+  return pids;
 }
 
 }  // namespace cuguest::audit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The events of all audited processes, read from the directory of their channels.
+// The events of all audited processes, read from their channels.
 //
 // Thread-safe: no.
 
@@ -32,6 +32,7 @@ struct ChannelProcess {
   std::uint64_t lost = 0;          // events dropped, because the reader was slower than the process
   std::uint64_t unread = 0;        // slots that were being written
   std::uint64_t broken = 0;  // records that cannot be read: their writer died, or they are bad
+  bool started = true;       // false: the process has ended before it began its channel
   bool ended = false;        // the process is gone, and everything of it was read
 };
 
@@ -39,8 +40,7 @@ class ChannelReader {
  public:
   using OnEvent = std::function<void(const ChannelProcess&, const Event&)>;
 
-  // `directory` need not exist yet.
-  explicit ChannelReader(std::string directory);
+  ChannelReader();
   ~ChannelReader();
   ChannelReader(const ChannelReader&) = delete;
   ChannelReader& operator=(const ChannelReader&) = delete;
@@ -49,30 +49,36 @@ class ChannelReader {
   // sleeps between two.
   static constexpr std::size_t kManyEvents = kChannelSlots / 4;
 
-  // Looks for new channels and passes on what was written until now, each process's events in their
+  // Reads the channel in `memory`, which the caller closes, of the process `pid`. False if the
+  // memory cannot be mapped.
+  bool Add(int memory, int pid);
+
+  // Passes on what was written until now, each process's events in their
   // order. Returns their number. Below kManyEvents a caller does well to sleep a millisecond, so
   // that it does not read where the processes write (50 ns more for each event, on an H200's
   // machine), and a few with 0, when there is nothing to read. A process that called exit() has a
   // kProcessEnd, before the events of its exit handlers.
   //
   // A record whose writer does not finish holds up its process's later ones for a second, or until
-  // the process ends. The file of a process that has ended and was read is removed.
+  // the process ends. The memory of a process that has ended and was read is given back.
   std::size_t Poll(const OnEvent& on_event);
 
   // All processes seen, in the order of their first sight; pointers stay valid.
   const std::vector<std::unique_ptr<ChannelProcess>>& processes() const { return processes_; }
 
-  // Whether each process seen is gone and read to its end. A process that has not made its channel
-  // yet does not count.
-  bool AllEnded() const;
+  // From now on passes on only what was written until now.
+  void Freeze();
+
+  // Those that run and have not begun their channels.
+  std::vector<int> Unbegun() const;
+
+  // Whether each process that has a channel is gone and read to its end.
+  bool AllEnded() const { return channels_.empty(); }
 
  private:
   class Channel;
 
-  void FindChannels();
-
-  const std::string directory_;
-  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // of processes that have not ended
   std::vector<std::unique_ptr<ChannelProcess>> processes_;
 };
 

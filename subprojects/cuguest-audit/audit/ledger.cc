@@ -99,6 +99,8 @@ void Ledger::AddTo(const Charge& charge, Charges* charges) {
     known.finding.count = count;
   } else if (charges->size() < kLedgerLimit) {
     charges->emplace(std::move(key), charge);
+  } else {
+    dropped_ += charge.finding.count;
   }
 }
 

@@ -68,6 +68,8 @@ class Ledger {
   void EndThread(std::uint32_t thread, const Habits& habits);
   // In the order of their first times.
   [[nodiscard]] std::vector<Finding> Findings(const Habits& habits) const;
+  // How often one was dropped because there were kLedgerLimit.
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
   using PlaceKey = std::pair<std::uint32_t, std::uint64_t>;
@@ -77,8 +79,9 @@ class Ledger {
 
   static Key KeyOf(const Charge& charge);
 
-  static void AddTo(const Charge& charge, Charges* charges);
+  void AddTo(const Charge& charge, Charges* charges);
 
+  std::uint64_t dropped_ = 0;
   Charges charges_;
   // Those whose victims depend on what happens in a thread, by its number.
   std::map<std::uint32_t, Charges> of_threads_;

@@ -112,6 +112,11 @@ void LogWriter::OnNote(std::uint32_t process, const std::string& text) {
   *out_ += "note " + Escaped(text) + "\n";
 }
 
+void LogWriter::OnUnaudited(std::uint32_t process, const std::string& why) {
+  Switch(process);
+  *out_ += "unaudited " + Escaped(why) + "\n";
+}
+
 void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
   Switch(process);
   *out_ += "lost " + std::to_string(loss.events) + " " + std::to_string(loss.records) + "\n";
@@ -189,6 +194,7 @@ struct LogReader::State {
   std::string OnProcess(std::string_view line, EventSink* sink);
   std::string OnSource(std::string_view line, EventSink* sink) const;
   std::string OnNote(std::string_view line, EventSink* sink) const;
+  std::string OnUnaudited(std::string_view line, EventSink* sink) const;
   std::string OnLoss(std::string_view line, EventSink* sink) const;
   std::string OnObject(std::string_view line, EventSink* sink);
   std::string OnChain(std::string_view line);
@@ -243,6 +249,13 @@ std::string LogReader::State::OnNote(std::string_view line, EventSink* sink) con
   std::string text;
   if (!Unescape(line, &text)) return "not a note: TEXT";
   sink->OnNote(number, text);
+  return "";
+}
+
+std::string LogReader::State::OnUnaudited(std::string_view line, EventSink* sink) const {
+  std::string why;
+  if (line.empty() || !Unescape(line, &why)) return "not a reason: unaudited WHY";
+  sink->OnUnaudited(number, why);
   return "";
 }
 
@@ -425,6 +438,9 @@ std::string LogReader::ReadLine(std::string_view line) {
   }
   if (kind == "note") {
     return state_->OnNote(line, sink_);
+  }
+  if (kind == "unaudited") {
+    return state_->OnUnaudited(line, sink_);
   }
   if (kind == "lost") {
     return state_->OnLoss(line, sink_);

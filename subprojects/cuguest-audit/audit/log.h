@@ -17,12 +17,12 @@
 // `process NUMBER PID PARENT KIND START PROGRAM` begins a process; KIND is "forked" for a copy of
 // its parent and "-" for others, START the CLOCK_MONOTONIC at which its times begin. `process
 // NUMBER` goes back to one. What follows is of that process: where its events are from, notes about
-// that, `lost EVENTS RECORDS`, objects, chains and events. A chain is its frames, innermost first,
-// as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a number, below kLogChains, that a
-// later chain may take over. An event is its kind, the thread, the time in nanoseconds, the name of
-// the call ("-": none) and what is not as Event has it from the beginning of: result, before,
-// after, context, device, primary, setting, value, old; and its chain, if it has one that is not
-// empty. A log without its last line was cut off.
+// that, `unaudited WHY`, `lost EVENTS RECORDS`, objects, chains and events. A chain is its frames,
+// innermost first, as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a number, below
+// kLogChains, that a later chain may take over. An event is its kind, the thread, the time in
+// nanoseconds, the name of the call ("-": none) and what is not as Event has it from the beginning
+// of: result, before, after, context, device, primary, setting, value, old; and its chain, if it
+// has one that is not empty. A log without its last line was cut off.
 //
 // Thread-safe: no.
 
@@ -61,6 +61,9 @@ struct Loss {
   std::uint64_t records = 0;  // their writer died, or they are bad
 };
 
+// Why a process is not audited that its user has left out, by --no-follow-fork.
+inline constexpr char kNotFollowed[] = "--no-follow-fork leaves out what the program starts";
+
 // Is told of processes, their objects and events, each in the order in which it happened: a process
 // before its objects, an object before the frames in it.
 class EventSink {
@@ -71,6 +74,8 @@ class EventSink {
   virtual void OnSource(std::uint32_t /*process*/, const std::string& /*name*/) {}
   // For people: why a source could not be had, what the one that there is does not see.
   virtual void OnNote(std::uint32_t /*process*/, const std::string& /*text*/) {}
+  // The process uses CUDA, and nothing gives its events.
+  virtual void OnUnaudited(std::uint32_t /*process*/, const std::string& /*why*/) {}
   // In all, at the end; not told if there is none.
   virtual void OnLoss(std::uint32_t /*process*/, const Loss& /*loss*/) {}
   virtual void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) = 0;
@@ -86,6 +91,7 @@ class LogWriter final : public EventSink {
   void OnProcess(const Process& process) override;
   void OnSource(std::uint32_t process, const std::string& name) override;
   void OnNote(std::uint32_t process, const std::string& text) override;
+  void OnUnaudited(std::uint32_t process, const std::string& why) override;
   void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;

@@ -3,7 +3,7 @@
 // The channel of an audited process that has ended, or was overwritten by it: any records. The
 // reader comes to the end, and what it passes on can be analysed.
 
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
@@ -27,7 +27,6 @@ std::string ChannelOf(cuguest_fuzz::Input input) {
   auto* slots = reinterpret_cast<ChannelSlot*>(file.data() + sizeof(ChannelHeader));
   header->magic.store(kChannelMagic);
   header->slots = kSlots;
-  header->pid = kNoProcess;
   header->forked = input.Below(2);
   header->exit_ns.store(input.Below(2));
   const bool has_wrong_head = input.Below(8) == 0;
@@ -50,14 +49,13 @@ std::string ChannelOf(cuguest_fuzz::Input input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string folder = "/dev/shm/cuguest-channel-fuzz-XXXXXX";
-  FUZZ_CHECK(mkdtemp(folder.data()) != nullptr);
   const std::string bytes = ChannelOf({data, size});
-  const int file = open((folder + "/1.0").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  FUZZ_CHECK(file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size()));
-  close(file);
+  const int memory = memfd_create("cuguest-channel-fuzz", MFD_CLOEXEC);
+  FUZZ_CHECK(memory >= 0 && write(memory, bytes.data(), bytes.size()) == ssize_t(bytes.size()));
+  ChannelReader reader;
+  FUZZ_CHECK(reader.Add(memory, kNoProcess));
+  close(memory);
 
-  ChannelReader reader(folder);
   Analysis analysis(/*forked=*/false);
   std::size_t objects = 1;
   do {
@@ -70,6 +68,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     FUZZ_CHECK(reader.processes().size() == 1);
   } while (!reader.AllEnded());
-  FUZZ_CHECK(rmdir(folder.c_str()) == 0);  // the reader has removed the file
   return 0;
 }

@@ -5,8 +5,7 @@
 #include <alloca.h>
 #include <unistd.h>
 
-#include <filesystem>
-
+#include "audit/channel_server.h"
 #include "test/support/test.h"
 
 using namespace cuguest::audit;
@@ -19,12 +18,10 @@ std::uintptr_t CanonicalFrameAddress(void* address) {
 
 struct Fixture {
   Fixture() {
-    char pattern[] = "/tmp/cuguest-chain-test-XXXXXX";
-    BOOST_REQUIRE(mkdtemp(pattern) != nullptr);
-    directory = pattern;
-    BOOST_REQUIRE(writer.Open(directory.c_str(), false));
+    const int memory = MakeChannelMemory(kChannelSlots);
+    BOOST_REQUIRE(writer.Use(memory, false));
+    close(memory);
   }
-  ~Fixture() { std::filesystem::remove_all(directory); }
 
   // As a source's callback.
   __attribute__((noinline)) const CachedChain* Callback() {
@@ -49,7 +46,6 @@ struct Fixture {
     return chain;
   }
 
-  std::string directory;
   ChannelWriter writer;
   ObjectTable objects;
   ChainCache cache;

@@ -15,17 +15,18 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "audit/channel.h"
 #include "audit/channel_reader.h"
+#include "audit/channel_server.h"
 #include "subprojects/cudasim/test/support/raw_driver.h"
 
 namespace {
 
 using cuguest::audit::ChannelProcess;
 using cuguest::audit::ChannelReader;
+using cuguest::audit::ChannelServer;
 using cuguest::audit::Event;
 
 CUcontext context = nullptr;
@@ -64,28 +65,26 @@ void PushAndPop(benchmark::State& state) {
 BENCHMARK(CommonCall)->Arg(0)->Arg(80);
 BENCHMARK(PushAndPop)->Arg(0)->Arg(20)->Arg(80)->Iterations(5000)->Repetitions(20);
 
-int ReadUntilTheEnd(const std::string& directory) {
-  ChannelReader reader(directory);
+void ReadUntilTheEnd(ChannelServer* server) {
+  ChannelReader reader;
   while (reader.processes().empty() || !reader.AllEnded()) {
+    server->Serve(&reader);
     const std::size_t events = reader.Poll([](const ChannelProcess&, const Event&) {});
     if (events < ChannelReader::kManyEvents) usleep(1000);
   }
-  std::filesystem::remove_all(directory);
-  return 0;
 }
 
 void BeAudited(const char* collector) {
-  char directory[] = "/tmp/cuguest-collector-benchmark-XXXXXX";
-  if (mkdtemp(directory) == nullptr) std::abort();
+  ChannelServer server(cuguest::audit::kChannelSlots);
   const pid_t audited = fork();  // the parent reads: its child's end is then seen
   if (audited != 0) {
-    ReadUntilTheEnd(directory);
+    ReadUntilTheEnd(&server);
     int status = 0;
     waitpid(audited, &status, 0);
     std::exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   }
   setenv("CUDA_INJECTION64_PATH", collector, 1);
-  setenv(cuguest::audit::kDirectoryVariable, directory, 1);
+  setenv(cuguest::audit::kChannelVariable, server.address().c_str(), 1);
 }
 
 }  // namespace

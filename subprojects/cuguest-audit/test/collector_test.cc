@@ -5,6 +5,7 @@
 
 #include "audit/channel.h"
 #include "audit/channel_reader.h"
+#include "audit/channel_server.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,19 +62,15 @@ std::string Required(const char* variable) {
 struct Audit {
   explicit Audit(const std::string& scenario,
                  const std::map<std::string, std::string>& environment = {}) {
-    char pattern[] = "/tmp/cuguest-collector-test-XXXXXX";
-    BOOST_REQUIRE(mkdtemp(pattern) != nullptr);
-    directory = pattern;
+    BOOST_REQUIRE(server.error() == "");
     const pid_t child = Start(scenario, environment);
-    reader = std::make_unique<ChannelReader>(directory);
+    reader = std::make_unique<ChannelReader>();
     bool is_over = false;
     while (!is_over || !reader->AllEnded()) {
       if (!is_over) is_over = waitpid(child, &status, WNOHANG) == child;
       if (Read() == 0) usleep(1000);
     }
     pid = child;
-    files_left = std::distance(std::filesystem::directory_iterator(directory), {});
-    std::filesystem::remove_all(directory);
   }
 
   const ChannelProcess& process() const {
@@ -109,10 +106,9 @@ struct Audit {
     return names;
   }
 
-  std::string directory;
+  ChannelServer server{kChannelSlots};
   int status = 0;
   pid_t pid = 0;
-  long files_left = 0;
   std::unique_ptr<ChannelReader> reader;
   std::map<int, std::vector<Event>> events;  // by process id
 
@@ -125,7 +121,7 @@ struct Audit {
     const pid_t child = fork();
     if (child != 0) return child;
     setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
-    setenv(kDirectoryVariable, directory.c_str(), 1);
+    setenv(kChannelVariable, server.address().c_str(), 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     execl(program.c_str(), program.c_str(), scenario.c_str(), guest.c_str(), other.c_str(),
           nullptr);
@@ -133,6 +129,7 @@ struct Audit {
   }
 
   size_t Read() {
+    server.Serve(reader.get());
     return reader->Poll([&](const ChannelProcess& process, const Event& event) {
       events[process.pid].push_back(event);
     });
@@ -166,7 +163,6 @@ BOOST_AUTO_TEST_CASE(leaked_push_and_check_after_return) {
   BOOST_TEST(audit.process().pid == audit.pid);
   BOOST_TEST(audit.process().parent == getpid());
   BOOST_TEST(FileName(audit.process().program) == FileName(Required("CUGUEST_TEST_AUDIT_PROGRAM")));
-  BOOST_TEST(audit.files_left == 0);
 }
 
 BOOST_AUTO_TEST_CASE(last_call_is_checked_at_exit) {
@@ -386,8 +382,8 @@ BOOST_AUTO_TEST_CASE(overwritten_channel_is_left_behind) {
   BOOST_TEST(audit.process().ended);
 }
 
-BOOST_AUTO_TEST_CASE(program_runs_without_a_directory) {
-  const Audit audit("many_threads", {{kDirectoryVariable, "/no/such/directory"}});
+BOOST_AUTO_TEST_CASE(program_runs_without_a_reader) {
+  const Audit audit("many_threads", {{kChannelVariable, "cuguest-audit-nobody:key"}});
   BOOST_TEST(audit.status == 0);
   BOOST_TEST(audit.reader->processes().empty());
 }

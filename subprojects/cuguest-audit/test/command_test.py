@@ -10,12 +10,14 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 import schema
 
@@ -29,18 +31,19 @@ temporary = pathlib.Path(folder.name) / "tmp"
 temporary.mkdir()
 ENVIRONMENT.update(LD_LIBRARY_PATH=simdir, HOST_PLUGIN=plugin, TMPDIR=str(temporary))
 passed = failed = skipped = 0
+NOTHING = "no process initialised CUDA"
 
 
 class Run:
     """Of the command with --json and the program `words`."""
 
-    def __init__(self, *words, json_file=True, **environment):
+    def __init__(self, *words, json_file=True, cwd=None, preexec=None, **environment):
         self.words = words
         self.file = pathlib.Path(folder.name) / "report.json"
         self.file.unlink(missing_ok=True)
         options = [f"--json={self.file}"] if json_file else []
         done = subprocess.run([command, *options, *words], env={**ENVIRONMENT, **environment}, capture_output=True,
-                              text=True, timeout=120)
+                              text=True, errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=60, cwd=cwd, preexec_fn=preexec)
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         self.report = json.loads(self.file.read_text()) if self.file.exists() and self.file.stat().st_size else None
         self.findings = self.report["findings"] if self.report else []
@@ -285,7 +288,9 @@ check("children: each finding once, counted in both",
       run.code == 9 and sorted(run.kinds()) == ["extra-pop", "leaked-push"]
       and found(run, "leaked-push")["count"] == 2 and found(run, "leaked-push")["processes"] == 2, run)
 run = Run("--no-follow-fork", "--", "sh", "-c", f"{host} leaked-push; exit 0")
-check("--no-follow-fork", run.kinds() == [] and run.report["processes"] == [], run)
+check("--no-follow-fork", run.kinds() == [] and len(run.report["processes"]) == 1
+      and re.search(r"audit_host \(\d+\): not audited, because --no-follow-fork leaves out", run.err)
+      and NOTHING not in run.err, run)
 run = Run("--no-follow-fork", "--", host, "leaked-push")
 check("--no-follow-fork: the program itself", run.kinds() == ["leaked-push"], run)
 run = Run("--", "true")
@@ -315,6 +320,191 @@ for sent in signal.SIGINT, signal.SIGTERM:
           process.returncode == 128 + sent and kinds == ["leaked-push"], err)
 check("leaves nothing in the folder for temporary files", not list(temporary.iterdir()))
 
+
+def started(*words, stdin=None):
+    """The command with a program that has written a line."""
+    process = subprocess.Popen([command, *words], env=ENVIRONMENT, stdin=stdin, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process.stdout.readline()
+    return process
+
+
+def killed_with_its_program(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
+
+
+# However the command ends.
+for sent in signal.SIGPIPE, signal.SIGUSR1, signal.SIGKILL:
+    process = started("--", host, "leaked-push", "sleep")
+    process.send_signal(sent)
+    process.wait(timeout=60)
+    check(f"{sent.name}: leaves nothing in the folder for temporary files", not list(temporary.iterdir()),
+          list(temporary.iterdir()))
+    killed_with_its_program(process)
+process = started("--", host, "flood", stdin=subprocess.PIPE)
+process.kill()
+process.wait()
+process.stdin.write("\n")
+process.stdin.flush()
+took = int(process.stdout.readline())
+check("a program whose auditor was killed goes on at once", took < 1000, f"{took} ms")
+killed_with_its_program(process)
+
+# An auditor that does not run loses events, names the reason, and the program goes on.
+process = started("--error-exitcode=9", "--", host, "flood", "leaked-push", stdin=subprocess.PIPE)
+process.send_signal(signal.SIGSTOP)
+process.stdin.write("\n")
+process.stdin.flush()
+took = int(process.stdout.readline())
+process.send_signal(signal.SIGCONT)
+_, err = process.communicate(timeout=60)
+check("lost events: the reason, and how to lose none", process.returncode == 9 and re.search(
+    r"events were lost: cuguest-audit was stopped or got no processor for \d\.\d s, and the channel of 2 MiB was full; "
+    r"--buffer=8 makes it larger\n", err) and re.search(r"\d+ events were lost\n", err) and 1900 < took < 10000, err)
+process = started("--error-exitcode=9", "--buffer=8", "--", host, "flood", stdin=subprocess.PIPE)
+process.send_signal(signal.SIGSTOP)
+process.stdin.write("\n")
+process.stdin.flush()
+process.stdout.readline()
+process.send_signal(signal.SIGCONT)
+_, err = process.communicate(timeout=60)
+check("--buffer holds more", process.returncode == 0 and "lost" not in err, err)
+
+# What the command and the program inherit.
+SIGNALS = "import signal; print([str(signal.getsignal(getattr(signal, s))) for s in ('SIGCHLD', 'SIGXFSZ', 'SIGTERM')])"
+for handler in signal.SIG_DFL, signal.SIG_IGN:
+    def set_signals(handler=handler):
+        signal.signal(signal.SIGCHLD, handler)
+        signal.signal(signal.SIGXFSZ, handler)
+    try:
+        run = Run("--", sys.executable, "-c", SIGNALS + "; raise SystemExit(7)", preexec=set_signals)
+        # Python itself ignores SIGXFSZ.
+        check(f"SIGCHLD {handler.name}: the program's exit status, and it inherits that",
+              run.code == 7 and run.out.startswith(f"['{handler}'"), run)
+    except subprocess.TimeoutExpired as expired:
+        check(f"SIGCHLD {handler.name}: ends", False, expired)
+run = Run("--", "sh", "-c", "trap '' CHLD; grep SigIgn /proc/self/status")
+check("a program without an ignored signal has none", "SigIgn:\t0000000000000000" in run.out
+      or int(run.out.split()[-1], 16) & (1 << (signal.SIGXFSZ - 1)) == 0, run)
+
+# Limits of the program, of the command, and a program that attacks its channel.
+run = Run("--", "sh", "-c", f"ulimit -f 0; exec {host} leaked-push exit")
+check("a file-size limit of the program", run.code == 3 and run.kinds() == ["leaked-push"], run)
+limited = subprocess.run(["sh", "-c", f"ulimit -f 100; exec {command} --error-exitcode=9 --log=/dev/null -- {host} leaked-push exit"],
+                         env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+check("a file-size limit of the command", limited.returncode == 9 and NOTHING not in limited.stderr
+      and re.search(r"audit_host \(\d+\): not audited, because the file-size limit \(ulimit -f\) is below the 2 MiB", limited.stderr),
+      limited)
+big = pathlib.Path(folder.name) / "big.log"
+limited = subprocess.run(["sh", "-c", f"ulimit -f 5000; exec {command} --log={big} -- {host} threads threads threads threads "
+                          + "threads " * 40], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+check("a log beyond the file-size limit ends early, and there is a report", limited.returncode == 0
+      and f"the log ends early: {big}: File too large" in limited.stderr, (limited.returncode, limited.stderr[-2000:]))
+run = Run("--", host, "leaked-push", "truncate", "extra-pop", "_exit")
+check("a program that truncates its channel", run.code == 3 and sorted(run.kinds()) == ["extra-pop", "leaked-push"], run)
+
+
+start = time.monotonic()
+run = Run("--", "sh", "-c", '"$@" > /dev/null 2>&1 & sleep 0.3', "sh", host, "leaked-push", *["flood"] * 3000)
+took = time.monotonic() - start
+check("a process that is left behind and writes for ever is waited for no longer than a second",
+      run.kinds() == ["leaked-push"] and "it still runs" in run.err and took < 8, (took, run.err[-500:]))
+
+
+# Where a process is audited, and where it is named as one that is not.
+def can(*words):
+    return subprocess.run(words, env=ENVIRONMENT, capture_output=True).returncode == 0
+
+
+newline = pathlib.Path(folder.name) / "a\nb\x1b[31m"
+shutil.copy(host, newline)
+LIBRARIES = {"LD_LIBRARY_PATH": f"{pathlib.Path(hostile).parent}:{simdir}"}
+as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+AUDITED = {
+    "another PID namespace": ["unshare", "--pid", "--fork", "--mount-proc"],
+    "another user": as_nobody,
+    "a program that closes what it inherits": [
+        sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], close_fds=True)"],
+}
+for name, words in AUDITED.items():
+    if not can(*words, host, "well"):
+        skip(name, f"{words[0]} is not possible here")
+    elif words == as_nobody and not can(*as_nobody, "test", "-r", command, "-a", "-x", command):
+        skip(name, "who cannot read the build folder")
+    else:
+        run = Run("--error-exitcode=9", "--", *words, host, "idle", "leaked-push")
+        check(f"{name}: audited", run.code == 9 and run.kinds() == ["leaked-push"] and run.report["complete"], run)
+run = Run("--", str(newline), "leaked-push", **LIBRARIES)
+check("a newline and an escape in the process's name", run.kinds() == ["leaked-push"] and "\x1b" not in run.err
+      and re.search(r"^a\\nb\\x1b\[31m \(\d+\): events from cudasim$", run.err, re.M)
+      and run.report["processes"][0]["program"] == str(newline), run)
+for name, place in {"relative": "tmp", "missing": "/no/such/folder", "on a device": "/dev/full"}.items():
+    run = Run("--error-exitcode=9", "--", "sh", "-c", f"cd /; exec {host} leaked-push", TMPDIR=place, cwd=folder.name)
+    check(f"a folder for temporary files that is {name}", run.code == 9 and run.kinds() == ["leaked-push"], run)
+
+# Without socket().
+SANDBOX = """
+import ctypes, os, struct, sys
+code = b"".join(struct.pack("HBBI", *line) for line in [(0x20, 0, 0, 0), (0x15, 0, 1, 41), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)])
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+lines = ctypes.create_string_buffer(code)
+program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(lines))
+if prctl(38, 1, 0, 0, 0) or prctl(22, 2, program): sys.exit("no seccomp")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+# In which there is no descriptor for the memory.
+FEW_DESCRIPTORS = """
+import ctypes, os, resource, sys, time
+driver = ctypes.CDLL("libcuda.so.1")
+free = os.dup(1)
+os.close(free)
+resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, free + 1))
+driver.cuInit(0)
+print("ready", flush=True)
+time.sleep(float(sys.argv[1]))
+"""
+path = f"LD_LIBRARY_PATH={simdir}"
+UNAUDITED = {
+    "a sandbox": ([sys.executable, "-c", SANDBOX], "the collector in it could not ask for a channel"),
+    "no environment": (["env", "-i", path], "it was started without the variables of cuguest-audit in its environment"),
+    "another network namespace": (["unshare", "--net"], "it is in another network namespace"),
+}
+for name, (words, why) in UNAUDITED.items():
+    if not can(*words, host, "well"):
+        skip(name, f"{words[0]} is not possible here")
+        continue
+    for options, code in ((["--error-exitcode=9"], 9), (["--error-exitcode=9", "--accept-incomplete"], 124)):
+        run = Run(*options, "--", "timeout", "2", *words, host, "leaked-push", "sleep")
+        check(f"{name}, {' '.join(options)}: named as not audited",
+              run.code == code and run.report["processes"][0]["unaudited"].startswith(why) and NOTHING not in run.err
+              and re.search(rf"\(\d+\): not audited, because {why}", run.err) and not run.report["complete"], run)
+        check(f"{name}: the schema", not schema.errors(run.report, report_schema), run.report)
+sandboxed = subprocess.run([sys.executable, "-c", SANDBOX, command, "--", host, "print"], env=ENVIRONMENT,
+                           capture_output=True, text=True)
+check("a sandbox for the command itself", sandboxed.returncode == 125 and sandboxed.stdout == ""
+      and "no socket for the audited processes: Operation not permitted" in sandboxed.stderr, sandboxed)
+run = Run("--", host, "print", json_file=False, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+check("no descriptors for the command", run.code == 126 and run.out == ""
+      and "no descriptor to wait with: Too many open files" in run.err, run)
+# One that ends, and one that the program leaves behind.
+fifo = pathlib.Path(folder.name) / "ready"
+os.mkfifo(fifo)
+for script, seconds, why in (('"$@"', "0", "it ended before it had mapped its channel"),
+                             (f'"$@" > {fifo} 2> {os.devnull} & read line < {fifo}', "8", "it has not mapped its channel")):
+    run = Run("--error-exitcode=9", "--", "sh", "-c", script, "sh", sys.executable, "-c", FEW_DESCRIPTORS, seconds)
+    check(f"a process without a descriptor to spare: {why}", run.code == 9
+          and [process.get("unaudited") for process in run.report["processes"]] == [why], run)
+run = Run("--error-exitcode=9", "--no-follow-fork", "--", "sh", "-c", f"{host} well; exit 0")
+check("--no-follow-fork, and the program itself does not use CUDA", run.code == 9, run)
+run = Run("--error-exitcode=9", "--no-follow-fork", "--", host, "well", "exit")
+check("--no-follow-fork: what was left out on purpose is not missing", run.code == 3, run)
+run = Run("--error-exitcode=9", "--", "true")
+check("--error-exitcode: a program without CUDA", run.code == 0 and NOTHING in run.err, run)
+
 # What is reported.
 run = Run("--error-exitcode=9", "--", host, "leaked-push", "exit")
 check("--error-exitcode with a finding", run.code == 9, run)
@@ -343,6 +533,56 @@ check("--gen-suppressions: those suppress just that", run.kinds() == ["changed-s
 output = pathlib.Path(folder.name) / "report.txt"
 run = Run(f"--output={output}", "--", host, "leaked-push")
 check("--output", "1 finding, 1 library" in output.read_text() and run.err == "", run)
+
+supp.write_text("{\n known\n cuguest-audit:leaked-push\n ...\n}\n{\n stale\n cuguest-audit:extra-pop\n ...\n}\n")
+run = Run(f"--suppressions={supp}", "--", host, "leaked-push")
+check("unused suppressions are at the end of the report", run.err.endswith(f"unused suppression: stale ({supp}:6)\n")
+      and run.report["unused_suppressions"] == [f"stale ({supp}:6)"], run)
+evil = pathlib.Path(folder.name) / "libevil\x1b]0;x\x07\n\u009b.so"
+shutil.copy(plugin, evil)
+run = Run("--gen-suppressions", "--", host, "unload", HOST_PLUGIN=str(evil))
+check("control characters in a library's name are escaped", "\x1b" not in run.err and "\x07" not in run.err
+      and "\u009b" not in run.err and r"libevil\x1b]0;x\x07\n\xc2\x9b.so" in run.err
+      and run.findings[0]["culprit"]["object"] == str(evil), run)
+run = Run("--", "/no/such\x1b[31m", json_file=False)
+check("control characters in a program's name are escaped", run.code == 127 and r"/no/such\x1b[31m: No such" in run.err, run)
+
+# Conventions.
+run = Run("--version", json_file=False)
+check("--version", run.code == 0 and re.fullmatch(r"cuguest-audit \d+\.\d+\.\d+\n", run.out), run)
+check("-h is --help", Run("-h", json_file=False).out == Run("--help", json_file=False).out != "")
+run = Run("-q", "--", host, "well", "print")
+check("-q: no report without a finding", run.err == "" and run.out == "output\n" and run.report["findings"] == [], run)
+check("-q: a report with one", "1 finding, 1 library" in Run("-q", "--", host, "leaked-push").err)
+check("-q: a report that is incomplete", "not audited" in Run(
+    "-q", "--source=cupti", "--", host, "well", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so").err)
+run = Run("-v", "--", host, "leaked-push")
+check("-v: the events of each process", re.search(rf"events from cudasim, \d+ events of {host}\n", run.err), run)
+run = Run("--output=%h-%%-%p.txt", "--", host, "well", cwd=folder.name)
+names = [path.name for path in pathlib.Path(folder.name).glob("*-%-*.txt")]
+check("%p and %h in the names of files", len(names) == 1 and names[0].startswith(os.uname().nodename + "-%-")
+      and names[0].split("-%-")[1].removesuffix(".txt").isdigit(), names)
+place = pathlib.Path(folder.name) / "defaults"
+place.mkdir()
+defaults = place / ".cuguest-audit"
+defaults.write_text("# for all\n\n--error-exitcode 9\n--object=none\n")
+run = Run("--", host, "leaked-push", cwd=place)
+check("defaults from .cuguest-audit", run.code == 0 and run.report["left_out"] == 1, run)
+run = Run("--", host, "leaked-push", cwd=place, CUGUEST_AUDIT_OPTIONS="--object=libhostile* -q")
+check("defaults from CUGUEST_AUDIT_OPTIONS, too", run.code == 9, run)
+run = Run("--error-exitcode=8", "--", host, "leaked-push", cwd=place, CUGUEST_AUDIT_OPTIONS="--object=libhostile*")
+check("the command line comes last", run.code == 8, run)
+defaults.write_text("# for all\n\n--jsno=x\n")
+run = Run("--", host, "print", cwd=place)
+check("an error in the file, with its line", run.code == 125 and run.out == ""
+      and ".cuguest-audit:3: there is no option --jsno" in run.err, run)
+check("an error in the file does not hide --help", Run("--help", json_file=False, cwd=place).code == 0)
+run = Run("--", host, "print", CUGUEST_AUDIT_OPTIONS="-q --jsno=x")
+check("an error in the variable", run.code == 125 and "CUGUEST_AUDIT_OPTIONS: there is no option --jsno" in run.err, run)
+defaults.chmod(0o666)
+run = Run("--", host, "print", cwd=place)
+check("a file that others may write is not read", run.code == 0
+      and ".cuguest-audit was not read: another user may have written it" in run.err, run)
 
 # The trace.
 trace = pathlib.Path(folder.name) / "trace.json"
@@ -380,7 +620,7 @@ again = Run(f"--replay={log}")
 check("--replay: the same findings", again.code == 0 and first.findings == again.findings and len(first.findings) == 2, again)
 check("--replay: the same report, what the source does not see with it",
       again.err.split("\n", 2)[2] == first.err.split("\n", 2)[2] and "events from cudasim" in again.err, again)
-not_audited = Run(f"--log={log}", "--source=cupti", "--", host, "leaked-push", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
+not_audited = Run(f"--log={log}", "--source=cupti", "--error-exitcode=9", "--", host, "leaked-push", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
 run = Run("--error-exitcode=9", f"--replay={log}")
 check("--replay: a program that was not audited", run.code == 9
       and run.err.split("\n", 2)[2] == not_audited.err.split("\n", 2)[2] and "not audited" in run.err, run)
@@ -391,6 +631,9 @@ middle = content.index(b"\n", len(content) // 2)
 for name, end in ("in a line", middle - 1), ("between lines", middle + 1):
     log.write_bytes(content[:end])
     run = Run(f"--replay={log}")
+    check(f"a log that was cut off {name}: --error-exitcode",
+          Run("--error-exitcode=9", "--object=none", f"--replay={log}").code == 9
+          and Run("--error-exitcode=9", "--object=none", "--accept-incomplete", f"--replay={log}").code == 0)
     check(f"a log that was cut off {name}",
           run.code == 0 and re.search(r"events.log: line \d+: cut off; .*precedes", run.err) and run.kinds(), run)
 for bad in b"", b"cuguest-audit-log 99\n", b"\x7fELF":
@@ -398,6 +641,27 @@ for bad in b"", b"cuguest-audit-log 99\n", b"\x7fELF":
     run = Run(f"--replay={log}")
     check(f"a log of {bad}", run.code == 125 and "line 1:" in run.err, run)
 check("a log that is not there", Run("--replay=/no/log").code == 125)
+
+# No file is emptied for nothing.
+content = b"of an earlier run"
+for name in "--json", "--trace", "--log", "--output":
+    for program, code in (("/no/such/program", 127), ("/", 126)):
+        log.write_bytes(content)
+        new = pathlib.Path(folder.name) / "new"
+        runs = [Run(f"{name}={path}", "--", program, json_file=False) for path in (log, new)]
+        check(f"{name}: {program} cannot be run, and the file stays as it is",
+              all(run.code == code for run in runs) and log.read_bytes() == content and not new.exists(), runs[0])
+    run = Run(f"{name}={log}", f"--replay={pathlib.Path(folder.name) / 'tmp' / '..' / 'events.log'}", json_file=False)
+    check(f"{name} and --replay of one file", run.code == 125 and f"{name} and --replay name one file" in run.err
+          and log.read_bytes() == content, run)
+    busy = pathlib.Path(folder.name) / "busy"
+    shutil.copy(host, busy)
+    run = Run(f"{name}={busy}", "--", str(busy), "leaked-push", "exit", json_file=False, **LIBRARIES)
+    check(f"{name}: a file that can no longer be opened once the program runs", run.code == 3
+          and "1 finding, 1 library" in run.err and f"{busy}: Text file busy" in run.err, run)
+run = Run(f"--json={log}", f"--trace={log}", "--", host, "print", json_file=False)
+check("--json and --trace of one file", run.code == 125 and "--json and --trace name one file" in run.err
+      and run.out == "" and log.read_bytes() == content, run)
 
 
 # Names.

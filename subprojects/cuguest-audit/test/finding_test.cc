@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/ledger.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(audit_finding)
@@ -29,6 +30,24 @@ BOOST_AUTO_TEST_CASE(kinds_have_names_of_their_own) {
   for (const std::string& identifier : identifiers) {
     BOOST_TEST(identifier.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos);
   }
+}
+
+BOOST_AUTO_TEST_CASE(ledger_counts_what_it_drops) {
+  audit::Ledger ledger;
+  audit::Charge charge;
+  charge.finding.count = 2;
+  for (std::size_t i = 0; i < audit::kLedgerLimit; ++i) {
+    charge.finding.culprit = {1, i};
+    ledger.Add(charge);
+    ledger.Add(charge);
+  }
+  BOOST_TEST(ledger.dropped() == 0u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    charge.finding.culprit = {2, i};
+    ledger.Add(charge);
+  }
+  BOOST_TEST(ledger.dropped() == 6u);
+  BOOST_TEST(ledger.Findings({}).size() == audit::kLedgerLimit);
 }
 
 BOOST_AUTO_TEST_CASE(text_has_what_the_finding_has) {

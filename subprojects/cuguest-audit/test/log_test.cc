@@ -33,6 +33,9 @@ class Recorder final : public audit::EventSink {
   void OnNote(std::uint32_t process, const std::string& note) override {
     text += std::to_string(process) + " note " + note + "\n";
   }
+  void OnUnaudited(std::uint32_t process, const std::string& why) override {
+    text += std::to_string(process) + " unaudited " + why + "\n";
+  }
   void OnLoss(std::uint32_t process, const audit::Loss& loss) override {
     text += std::to_string(process) + " lost " + std::to_string(loss.events) + " " +
             std::to_string(loss.records) + "\n";
@@ -112,6 +115,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
     sink->OnObject(1, 3, {"/lib/d.so.1.2", "45cd", "", "d.so.1"});
     sink->OnObject(1, 4, {"/lib/e.so", "", "", "e.so"});
     sink->OnProcess({2, 101, 100, true, 0, "/bin/child"});
+    sink->OnUnaudited(2, "it\nhas \\ none");
     sink->OnLoss(1, {3, ~std::uint64_t{0}});
     sink->OnObject(2, 1, {"/lib/other.so", ""});
     sink->OnObject(2, 2, {"", ""});
@@ -210,6 +214,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
            {"jump 1 2 -", "no such record: jump"},
            {"", "no such record: "},
            {"process", "the process has no number"},
+           {"unaudited", "not a reason: unaudited WHY"},
            {"process 1 2 3 - 4 /bin/host", "process 1 begins again"},
            {"process 2", "process 2 has not begun"},
            {"process 2 x 3 - 4 /bin/host", "not a process: NUMBER PID PARENT KIND START PROGRAM"},

@@ -3,6 +3,7 @@
 #include "audit/command/options.h"
 
 #include <boost/test/unit_test.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,93 @@ BOOST_AUTO_TEST_CASE(bad_options_are_named) {
     BOOST_TEST(Parsed({"--error-exitcode", code, "--", "app"}).error ==
                std::string("--error-exitcode=") + code + ": a number from 1 to 255");
   }
+  for (const char* size : {"0", "3", "2048", "-1", "one"}) {
+    BOOST_TEST(Parsed({"--buffer", size, "--", "app"}).error ==
+               std::string("--buffer=") + size + ": 1, 2, 4, 8 and so on to 1024 MiB");
+  }
   BOOST_TEST(Parsed({"--source=nsys", "--", "app"}).error ==
              "--source=nsys: cupti, sanitizer or cudasim");
+}
+
+BOOST_AUTO_TEST_CASE(short_names_are_those_of_long_ones) {
+  BOOST_TEST(Parsed({"-h"}).options.help);
+  BOOST_TEST(Parsed({"--version"}).options.version);
+  BOOST_TEST(Parsed({"-q", "--", "app"}).options.verbosity == -1);
+  BOOST_TEST(Parsed({"-q", "-v", "--", "app"}).options.verbosity == 1);
+  BOOST_TEST(Parsed({"-x", "--", "app"}).error == "there is no option -x");
+  BOOST_TEST(Parsed({"-q=1", "--", "app"}).error == "--quiet takes no value");
+  BOOST_TEST(Parsed({"--accept-incomplete", "--buffer=8", "--", "app"}).options.buffer == 8);
+}
+
+BOOST_AUTO_TEST_CASE(usage_fits_a_screen) {
+  std::istringstream usage(kUsage);
+  int lines = 0;
+  for (std::string line; std::getline(usage, line); ++lines) {
+    BOOST_TEST(line.size() <= 80u, line);
+  }
+  BOOST_TEST(lines >= 24);
+  BOOST_TEST(lines <= 50);
+}
+
+BOOST_AUTO_TEST_CASE(defaults_are_lines_of_a_file) {
+  Options options;
+  BOOST_TEST(ParseOptionsFile("f",
+                              "# of this project\n\n --error-exitcode=9\r\n"
+                              "--json a b.json\n--object=x y\n\t-q",
+                              &options) == "");
+  BOOST_TEST(options.error_exitcode == 9);
+  BOOST_TEST(options.json == "a b.json");
+  BOOST_TEST(options.objects == std::vector<std::string>({"x y"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(options.verbosity == -1);
+  BOOST_TEST(ParseOptionsFile("f", "-q\n\n--jsno=x\n", &options) ==
+             "f:3: there is no option --jsno");
+  BOOST_TEST(ParseOptionsFile("f", "--json", &options) == "f:1: --json needs a value");
+  BOOST_TEST(ParseOptionsFile("f", "app", &options) == "f:1: -- is missing before app");
+}
+
+BOOST_AUTO_TEST_CASE(defaults_are_words_of_a_variable) {
+  Options options;
+  BOOST_TEST(ParseOptionsVariable("  --error-exitcode=9\t--trace t\n-v ", &options) == "");
+  BOOST_TEST(options.error_exitcode == 9);
+  BOOST_TEST(options.trace == "t");
+  BOOST_TEST(options.verbosity == 1);
+  BOOST_TEST(ParseOptionsVariable("--jsno", &options) ==
+             "CUGUEST_AUDIT_OPTIONS: there is no option --jsno");
+}
+
+BOOST_AUTO_TEST_CASE(file_names_have_process_and_host) {
+  Options options;
+  options.output = "100%%";
+  options.json = "%h-%p.json";
+  options.replay = "a%p";  // is read
+  BOOST_TEST(ResolveFiles(47, "node", &options) == "");
+  BOOST_TEST(options.output == "100%");
+  BOOST_TEST(options.json == "node-47.json");
+  BOOST_TEST(options.replay == "a%p");
+  for (const char* wrong : {"a%q", "a%"}) {
+    options = Options();
+    options.log = wrong;
+    BOOST_TEST(ResolveFiles(47, "node", &options) ==
+               "--log=" + options.log + ": after a % there is p, h or another %");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_file_is_for_one_option) {
+  std::string Options::*const files[] = {&Options::output, &Options::json, &Options::trace,
+                                         &Options::log, &Options::replay};
+  for (const auto a : files) {
+    for (const auto b : files) {
+      if (a == b) continue;
+      Options options;
+      options.*a = "no-such-folder/../one";
+      options.*b = "./one";
+      const std::string error = ResolveFiles(1, "", &options);
+      BOOST_TEST(error.find(" name one file, ") != std::string::npos, error);
+      options.*a = options.*b = "/dev/null";
+      BOOST_TEST(ResolveFiles(1, "", &options) == "");
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 #include "audit/command/advice.h"
 #include "audit/command/result_name.h"
 
+#include "audit/command/printable.h"
+
 BOOST_AUTO_TEST_SUITE(audit_report)
 
 using namespace cuguest::audit;
@@ -235,11 +237,10 @@ BOOST_AUTO_TEST_CASE(processes_are_told_apart) {
   BOOST_TEST(Has(text, "1 finding, 1 library; 1 process was not audited\n"));
   BOOST_TEST(Has(text, "4 times, first on thread 3 at 2.310 s of app (4711); in 2 processes\n"));
   BOOST_TEST(Has(text, "app (4711) and 1 other process: events from cupti\n"));
-  BOOST_TEST(
-      Has(text,
-          "app (4713): not audited, no source of events could be had\n"
-          "  CUPTI: held by libprofiler.so\n"
-          "  2 events were lost: they came too fast; 1 event was cut off by the process's end\n"));
+  BOOST_TEST(Has(text,
+                 "app (4713): not audited, because no source of events could be had\n"
+                 "  CUPTI: held by libprofiler.so\n"
+                 "  2 events were lost; 1 event was cut off by the process's end\n"));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_left_out_is_counted) {
@@ -251,6 +252,79 @@ BOOST_AUTO_TEST_CASE(what_was_left_out_is_counted) {
   const std::string text = ReportText(report);
   BOOST_TEST(Has(text, "the program was terminated by signal 11\n0 findings, 0 libraries\n"));
   BOOST_TEST(Has(text, "suppressed: 2 findings by \"known\"\nleft out by --object: 1 finding\n"));
+}
+
+BOOST_AUTO_TEST_CASE(control_characters_are_escaped) {
+  const std::string evil = "a\x1b[31m\n\t\x7f\xc2\x9b\xc3\xa9";
+  const std::string shown = "a\\x1b[31m\\n\\t\\x7f\\xc2\\x9b\xc3\xa9";
+  BOOST_TEST(Printable(evil) == shown);
+  BOOST_TEST(PrintablePattern(evil) == "a?[31m?????\xc3\xa9");
+  NamedFinding named = Replaced();
+  named.culprit = In(evil, evil, 3);
+  named.victim = In(evil, "");
+  named.after = Context(2, true, evil);
+  named.chain[0] = named.culprit;
+  named.finding.call = evil;
+  Report report = Of(named);
+  report.subject = evil;
+  report.processes[0].process.program = evil;
+  report.processes[0].source = evil;
+  report.processes[0].notes = {evil};
+  report.processes.push_back(report.processes[0]);
+  report.processes[1].unaudited = evil;
+  report.suppressed = {{evil, 1, 1}};
+  report.gaps = report.notes = report.unused_suppressions = {evil};
+  for (const bool is_verbose : {false, true}) {
+    report.is_verbose = is_verbose;
+    const std::string text = ReportText(report);
+    BOOST_TEST(text.find_first_of("\x1b\t\x7f") == std::string::npos, text);
+    BOOST_TEST(text.find("\xc2\x9b") == std::string::npos, text);
+    BOOST_TEST(Has(text, "unused suppression: " + shown + "\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(complete_reports_miss_nothing) {
+  using Change = void (*)(Report*);
+  const Change gaps[] = {
+      [](Report* report) { report->processes[0].lost = 1; },
+      [](Report* report) { report->processes[0].broken = 1; },
+      [](Report* report) { report->processes[0].dropped = 1; },
+      [](Report* report) { report->processes[0].source = ""; },
+      [](Report* report) { report->processes[0].unaudited = "of a reason"; },
+      [](Report* report) { report->processes[0].unaudited = kNotFollowed; },
+      [](Report* report) { report->gaps = {"the log was cut off"}; },
+  };
+  BOOST_TEST(IsComplete(Of(Replaced())));
+  BOOST_TEST(IsComplete(Report()));
+  for (const Change gap : gaps) {
+    Report report = Of(Replaced());
+    gap(&report);
+    BOOST_TEST(!IsComplete(report), ReportText(report));
+    BOOST_TEST(Has(ReportJson(report), "\"complete\": false"));
+  }
+  Report report = Of(Replaced());
+  report.processes.push_back(report.processes[0]);
+  report.processes[1].unaudited = kNotFollowed;
+  BOOST_TEST(IsComplete(report));
+}
+
+BOOST_AUTO_TEST_CASE(dropped_findings_are_counted) {
+  Report report = Of(Replaced());
+  report.processes[0].dropped = 2;
+  BOOST_TEST(Has(ReportText(report),
+                 "2 times a finding was dropped, of which there are more than 16384\n"));
+}
+
+BOOST_AUTO_TEST_CASE(verbose_reports_have_whole_chains) {
+  NamedFinding named = Replaced();
+  named.chain.resize(40, named.chain[1]);
+  named.victim_function = 39;
+  Report report = Of(named);
+  BOOST_TEST(Has(ReportText(report), "... 28 frames more\n"));
+  BOOST_TEST(Has(ReportText(report), "app (4711): events from cupti\n"));
+  report.is_verbose = true;
+  BOOST_TEST(!Has(ReportText(report), "more\n"));
+  BOOST_TEST(Has(ReportText(report), "app (4711): events from cupti, 10 events of /bin/app\n"));
 }
 
 BOOST_AUTO_TEST_CASE(json_leaves_out_what_is_not_known) {

@@ -118,6 +118,8 @@ BOOST_AUTO_TEST_CASE(used_suppressions_are_counted) {
   BOOST_TEST_REQUIRE(suppressions.used().size() == 1U);
   BOOST_TEST(suppressions.used()[0].findings == 2U);
   BOOST_TEST(suppressions.used()[0].times == 7U);
+  BOOST_TEST_REQUIRE(suppressions.unused().size() == 1U);
+  BOOST_TEST(suppressions.unused()[0].find(" (file:1)") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(other_tools_are_skipped) {
@@ -158,6 +160,8 @@ BOOST_AUTO_TEST_CASE(a_generated_suppression_matches_its_finding) {
   std::vector<Function> chain = Chain();
   chain.push_back(Named("/opt/stripped.so", ""));
   chain.push_back(Named("", ""));  // code that was generated
+  chain.push_back(Named("/opt/a\nb\x1b.so", ""));
+  chain.push_back(Named("/opt/c.so", "f\n\xc2\x9b()"));
   Suppressions suppressions;
   const std::string text = GenerateSuppression("extra-pop", chain);
   BOOST_TEST(suppressions.Add("file", text) == "");

@@ -2,77 +2,115 @@
 
 #include "audit/collect/channel_writer.h"
 
-#include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
 namespace cuguest::audit {
 namespace {
 
-constexpr std::size_t kBytes = sizeof(ChannelHeader) + kChannelSlots * sizeof(ChannelSlot);
-constexpr int kMostPrograms = 10000;  // of one process id
+// Between what is done here and the guest, which may cancel its thread and look at errno.
+class Unnoticed {
+ public:
+  Unnoticed() : errno_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  ~Unnoticed() {
+    pthread_setcancelstate(state_, nullptr);
+    errno = errno_;
+  }
+  Unnoticed(const Unnoticed&) = delete;
+  Unnoticed& operator=(const Unnoticed&) = delete;
 
-// As /proc/PID/stat has it.
-std::uint64_t StartTime() {
-  char line[1024] = {};
-  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t size = read(file, line, sizeof(line) - 1);
-  close(file);
-  const char* rest = size > 0 ? std::strrchr(line, ')') : nullptr;
-  if (rest == nullptr) return 0;
-  for (int field = 2; field < 22 && rest != nullptr; ++field) rest = std::strchr(rest + 1, ' ');
-  return rest != nullptr ? std::strtoull(rest + 1, nullptr, 10) : 0;
+ private:
+  const int errno_;
+  int state_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// A connection to the reader, or -1 and errno.
+int Connect(const char* address, int flags) {
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::size_t length = std::strcspn(address, ":");
+  if (length >= sizeof(name.sun_path) - 1) return -1;
+  std::memcpy(name.sun_path + 1, address, length);
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+  if (connection < 0) return -1;
+  const timeval patience = {kChannelPatienceNs / 1'000'000'000, 0};
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  if (connect(connection, reinterpret_cast<sockaddr*>(&name), size) == 0) return connection;
+  const int error = errno;
+  close(connection);
+  errno = error;
+  return -1;
 }
 
-// The file under a name that no reader looks for, and its mapping.
-ChannelHeader* MakeFile(const char* path) {
-  const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return nullptr;
-  void* mapped = MAP_FAILED;
-  // Not ftruncate: on a full disk a write to the mapping would end the process.
-  if (posix_fallocate(file, 0, static_cast<off_t>(kBytes)) == 0) {
-    mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+// The descriptor that the reader sends, or -1.
+int Receive(int connection) {
+  char byte = 0;
+  iovec text = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &text;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const std::uint64_t end = MonotonicNs() + kChannelPatienceNs;
+  ssize_t size = 0;
+  do {  // each time for the whole patience
+    size = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR && MonotonicNs() < end);
+  const cmsghdr* header = size == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+  int memory = -1;
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    std::memcpy(&memory, CMSG_DATA(header), sizeof(memory));
   }
-  close(file);
-  return mapped != MAP_FAILED ? static_cast<ChannelHeader*>(mapped) : nullptr;
+  return memory;
 }
 
-// Under the first name that is free.
-bool Publish(const char* directory, const char* hidden) {
-  char path[4096];
-  for (int number = 0; number < kMostPrograms; ++number) {
-    std::snprintf(path, sizeof(path), "%s/%d.%d", directory, getpid(), number);
-    if (link(hidden, path) == 0) return true;
-    if (errno != EEXIST) return false;
-  }
+int AskForMemory(const char* address) {
+  const char* key = std::strchr(address, ':');
+  const int connection = key != nullptr ? Connect(address, 0) : -1;
+  if (connection < 0) return -1;
+  const auto length = static_cast<ssize_t>(std::strlen(key + 1));
+  const bool has_asked =
+      send(connection, key + 1, static_cast<std::size_t>(length), MSG_NOSIGNAL) == length;
+  const int memory = has_asked ? Receive(connection) : -1;
+  close(connection);
+  return memory;
+}
+
+// Whether its process has ended: one that is stopped or busy lets connections wait.
+bool IsGone(const char* address) {
+  const int connection = Connect(address, SOCK_NONBLOCK);
+  if (connection < 0) return errno == ECONNREFUSED;
+  close(connection);
   return false;
 }
 
 void Fill(ChannelHeader* header, bool forked) {
-  header->slots = kChannelSlots;
-  header->pid = getpid();
   header->parent = getppid();
   header->forked = forked ? 1 : 0;
-  header->start_time = StartTime();
   header->start_ns = MonotonicNs();
   const ssize_t size = readlink("/proc/self/exe", header->program, sizeof(header->program) - 1);
   header->program[std::max<ssize_t>(size, 0)] = '\0';
   header->magic.store(kChannelMagic, std::memory_order_release);
 }
 
-// The reader may be past `end` by now, if others have written since: then the ticket is taken anew.
-bool HasRoom(std::uint64_t end, std::uint64_t tail) { return end <= tail + kChannelSlots; }
-
+constexpr std::uint64_t kFirstLookNs = 10'000'000;  // whether the reader is there
+constexpr std::uint64_t kNextLookNs = 100'000'000;
 constexpr long kShortestPauseNs = 50'000;
 constexpr long kLongestPauseNs = 5'000'000;
 
@@ -91,17 +129,31 @@ std::uint64_t MonotonicNs() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-bool ChannelWriter::Open(const char* directory, bool forked) {
-  char hidden[4096];
-  const int size = std::snprintf(hidden, sizeof(hidden), "%s/.%d", directory, getpid());
-  if (size < 0 || static_cast<std::size_t>(size) >= sizeof(hidden) - 16) return false;
-  unlink(hidden);  // of one with our process id that ended in here
-  ChannelHeader* header = MakeFile(hidden);
-  if (header != nullptr) Fill(header, forked);
-  const bool is_there = header != nullptr && Publish(directory, hidden);
-  unlink(hidden);
-  if (!is_there) return false;
+bool ChannelWriter::Open(const char* address, bool forked) {
+  const Unnoticed unnoticed;
+  address_ = address;
+  const int memory = AskForMemory(address);
+  if (memory < 0) return false;
+  const bool is_there = Use(memory, forked);
+  close(memory);
+  return is_there;
+}
+
+bool ChannelWriter::Use(int memory, bool forked) {
+  std::uint32_t slots = 0;
+  struct stat status = {};
+  const bool is_channel = pread(memory, &slots, sizeof(slots), offsetof(ChannelHeader, slots)) ==
+                              static_cast<ssize_t>(sizeof(slots)) &&
+                          slots > kMaxSlotsOfRecord && (slots & (slots - 1)) == 0 &&
+                          fstat(memory, &status) == 0 &&
+                          static_cast<std::size_t>(status.st_size) >= ChannelBytes(slots);
+  if (!is_channel) return false;
+  void* mapped = mmap(nullptr, ChannelBytes(slots), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  if (mapped == MAP_FAILED) return false;
+  auto* header = static_cast<ChannelHeader*>(mapped);
+  Fill(header, forked);
   slots_ = reinterpret_cast<ChannelSlot*>(reinterpret_cast<char*>(header) + sizeof(ChannelHeader));
+  count_ = slots;
   known_tail_.store(0);
   stalled_at_.store(~std::uint64_t{0});
   header_.store(header, std::memory_order_release);
@@ -196,14 +248,19 @@ bool ChannelWriter::Reserve(ChannelHeader* header, std::uint64_t count, std::uin
 }
 
 bool ChannelWriter::WaitForRoom(ChannelHeader* header, std::uint64_t end) {
+  const Unnoticed unnoticed;
   const std::uint64_t started = MonotonicNs();
+  std::uint64_t next_look = kFirstLookNs;
   // Longer and longer: many waiting threads must leave the reader its share of the processors.
   for (long pause = kShortestPauseNs;; pause = std::min(2 * pause, kLongestPauseNs)) {
     const std::uint64_t tail = header->tail.load(std::memory_order_acquire);
     known_tail_.store(tail, std::memory_order_release);
     if (HasRoom(end, tail)) return true;
     if (tail == stalled_at_.load(std::memory_order_relaxed)) return false;
-    if (MonotonicNs() - started > kChannelPatienceNs) {
+    const std::uint64_t waited = MonotonicNs() - started;
+    const bool looks = waited > next_look && address_ != nullptr;
+    if (looks) next_look = waited + kNextLookNs;
+    if (waited > kChannelPatienceNs || (looks && IsGone(address_))) {
       stalled_at_.store(tail, std::memory_order_relaxed);
       return false;
     }

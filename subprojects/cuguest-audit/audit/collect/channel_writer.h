@@ -3,8 +3,8 @@
 // The writing end of this process's channel (audit/channel.h).
 //
 // Threads: any; no locks. A writer waits for the reader only when the ring is full, and then not
-// for longer than kChannelPatience; no more at all once it has waited for that in vain, until the
-// reader reads again.
+// for longer than kChannelPatience, nor if the reader's process is gone; no more at all once it has
+// waited in vain, until the reader reads again. errno stays as it is.
 
 #ifndef CUGUEST_AUDIT_COLLECT_CHANNEL_WRITER_H_
 #define CUGUEST_AUDIT_COLLECT_CHANNEL_WRITER_H_
@@ -23,8 +23,11 @@ class ChannelWriter {
  public:
   constexpr ChannelWriter() = default;
 
-  // Makes the channel in `directory`. False where that is not possible; nothing is written then.
-  bool Open(const char* directory, bool forked);
+  // Asks for a channel at `address`, the value of kChannelVariable, which must outlive it. False
+  // where none can be had; nothing is written then.
+  bool Open(const char* address, bool forked);
+  // Takes the channel in `memory`, which the caller closes.
+  bool Use(int memory, bool forked);
 
   // For a forked child: the channel is the parent's.
   void Forget() { header_.store(nullptr, std::memory_order_release); }
@@ -52,13 +55,18 @@ class ChannelWriter {
   void NoteExit(std::uint64_t time_ns);
 
  private:
-  ChannelSlot* SlotOf(std::uint64_t ticket) const { return &slots_[ticket % kChannelSlots]; }
+  ChannelSlot* SlotOf(std::uint64_t ticket) const { return &slots_[ticket & (count_ - 1)]; }
+  // The reader may be past `end` by now, if others have written since: then the ticket is taken
+  // anew.
+  bool HasRoom(std::uint64_t end, std::uint64_t tail) const { return end <= tail + count_; }
   bool Reserve(ChannelHeader* header, std::uint64_t count, std::uint64_t* ticket);
   bool WaitForRoom(ChannelHeader* header, std::uint64_t end);
 
   std::atomic<ChannelHeader*> header_{nullptr};
   ChannelHeader* paused_ = nullptr;
   ChannelSlot* slots_ = nullptr;
+  std::uint64_t count_ = kChannelSlots;
+  const char* address_ = nullptr;  // of the reader; null: it is in this process
   std::atomic<std::uint64_t> known_tail_{0};
   std::atomic<std::uint64_t> stalled_at_{~std::uint64_t{0}};  // a tail that was waited for in vain
 };

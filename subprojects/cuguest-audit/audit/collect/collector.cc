@@ -2,13 +2,13 @@
 
 #include "audit/collect/collector.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,7 +66,7 @@ ChannelWriter writer;
 ObjectTable objects;
 ContextTable contexts;
 SettingTable settings;
-char directory[PATH_MAX];
+char address[kMaxChannelAddress];  // empty: there is no channel for children
 char source_name[32];
 std::atomic<std::uint32_t> channel_epoch{1};
 std::atomic<std::uint32_t> next_thread{1};
@@ -298,7 +298,7 @@ bool OpenInChild() {
   if (!is_forked_anew.load(std::memory_order_relaxed) || !is_forked_anew.exchange(false)) {
     return false;
   }
-  if (writer.Open(directory, /*forked=*/true)) {
+  if (*address != '\0' && writer.Open(address, /*forked=*/true)) {
     writer.WriteNote(RecordKind::kSource, source_name);
   }
   return true;
@@ -513,14 +513,26 @@ __attribute__((destructor)) void End() {
 
 }  // namespace
 
-bool Collector::Start(const char* channel_directory) {
-  if (std::strlen(channel_directory) >= sizeof(directory)) return false;
-  std::strcpy(directory, channel_directory);
+namespace {
+
+bool WatchProcess() {
   if (pthread_key_create(&thread_key, EndThread) != 0) return false;
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return false;
   MarkForForks();
   at_quick_exit(End);  // which runs no destructors
-  return writer.Open(directory, /*forked=*/false);
+  return true;
+}
+
+}  // namespace
+
+bool Collector::Start(const char* channel_address) {
+  if (std::strlen(channel_address) >= sizeof(address)) return false;
+  std::strcpy(address, channel_address);
+  return WatchProcess() && writer.Open(address, /*forked=*/false);
+}
+
+bool Collector::StartWith(int memory) {
+  return WatchProcess() && writer.Use(memory, /*forked=*/false);
 }
 
 void Collector::Pause() { writer.Suspend(); }

@@ -55,8 +55,11 @@ struct ReportedContext {
 
 class Collector {
  public:
-  // Opens the channel. False where that is not possible.
-  static bool Start(const char* directory);
+  // Asks for a channel at an address, the value of kChannelVariable; forked children will too.
+  // False where none can be had.
+  static bool Start(const char* address);
+  // With the channel in this memory, which the caller closes.
+  static bool StartWith(int memory);
   // Between the two nothing is written.
   static void Pause();
   static void Resume();

@@ -64,8 +64,8 @@ bool StartSource() {
 bool is_injected = false;
 
 void CollectAlways(std::uintptr_t frame) {
-  const char* channels = std::getenv(kDirectoryVariable);
-  if (channels == nullptr || *channels == '\0' || !Collector::Start(channels)) return;
+  const char* address = std::getenv(kChannelVariable);
+  if (address == nullptr || *address == '\0' || !Collector::Start(address)) return;
   is_injected = true;
   if (const char* watched = std::getenv(kWatchVariable)) WatchCalls(watched);
   StartSource();
@@ -82,16 +82,16 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 }
 
 // See kCollectFunction.
-extern "C" __attribute__((visibility("default"))) int CuguestAuditCollect(const char* directory) {
+extern "C" __attribute__((visibility("default"))) int CuguestAuditCollectInto(int memory) {
   using namespace cuguest::audit;
   static bool is_open = false;
   static bool has_source = false;
   if (is_injected) return static_cast<int>(Collecting::kForAnother);
-  if (directory == nullptr) {
+  if (memory == kPauseCollecting) {
     Collector::Pause();
     return static_cast<int>(Collecting::kStarted);
   }
-  is_open = is_open || Collector::Start(directory);
+  is_open = is_open || (memory >= 0 && Collector::StartWith(memory));
   if (!is_open) return static_cast<int>(Collecting::kNoChannel);
   Collector::Resume();
   has_source = has_source || StartSource();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes on what a ChannelReader reads, with the processes numbered.
+// Gives channels to processes and passes on what they write, with the processes numbered.
 //
 // Thread-safe: no.
 
@@ -10,28 +10,41 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "audit/channel_reader.h"
+#include "audit/channel_server.h"
+#include "audit/command/process_watch.h"
 #include "audit/log.h"
 
 namespace cuguest::audit {
 
 class ChannelFeed {
  public:
-  ChannelFeed(const std::string& directory, std::vector<EventSink*> sinks)
-      : reader_(directory), sinks_(std::move(sinks)) {}
+  // Of channels of `slots` slots.
+  ChannelFeed(std::uint32_t slots, std::vector<EventSink*> sinks)
+      : slots_(slots), server_(slots), sinks_(std::move(sinks)) {}
 
-  // Only the programs of this process; otherwise those of all that write channels.
+  // Of the processes that ask; see there for its error, address and descriptor.
+  [[nodiscard]] const ChannelServer& server() const { return server_; }
+
+  // Only the programs of this process are audited; otherwise all that ask for a channel.
   void Follow(int pid) { only_pid_ = pid; }
 
   // As ChannelReader::Poll.
   std::size_t Poll();
   [[nodiscard]] bool AllEnded() const { return reader_.AllEnded(); }
 
-  // Nothing more is read: tells what was lost, and which processes still run.
-  void End();
+  // The process ids of all that are audited or named as unaudited.
+  [[nodiscard]] const std::set<int>& pids() const { return pids_; }
+
+  // No process is given a channel any more, and only what was written until now is read.
+  void Freeze();
+  // Nothing more is read: tells what was lost, which processes still run, and which use CUDA and
+  // have no channel, with those of `unreachable`.
+  void End(const std::map<int, ProcessWatch::Unreachable>& unreachable);
 
  private:
   struct Fed {
@@ -40,18 +53,29 @@ class ChannelFeed {
     std::size_t objects = 1;  // the first is no object
     std::size_t notes = 0;
     bool source = false;
+    // When events were last lost.
+    std::uint64_t lost = 0;
+    std::uint64_t pause_ns = 0;
   };
 
-  [[nodiscard]] bool IsFollowed(const ChannelProcess& process) const {
-    return only_pid_ == 0 || process.pid == only_pid_;
-  }
+  [[nodiscard]] bool IsFollowed(int pid) const { return only_pid_ == 0 || pid == only_pid_; }
   Fed& Feed(const ChannelProcess& process);
+  void Begin(const Process& process);
+  // Unless it is known.
+  void AddUnaudited(int pid, const std::string& program, const std::string& why);
   void Tell(const ChannelProcess& process, Fed* fed);
   void OnEvent(const ChannelProcess& process, const Event& event);
+  [[nodiscard]] std::string WhyLost(const Fed& fed) const;
 
+  const std::uint32_t slots_;
+  ChannelServer server_;
   ChannelReader reader_;
   const std::vector<EventSink*> sinks_;
   int only_pid_ = 0;
+  std::uint32_t last_number_ = 0;
+  std::uint64_t polled_ns_ = 0;
+  std::size_t refusals_ = 0;  // that the sinks know
+  std::set<int> pids_;
   std::map<const ChannelProcess*, Fed> fed_;
 };
 

@@ -6,6 +6,7 @@
 // and reports when it has ended. See kUsage.
 
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,10 +26,13 @@
 #include "audit/channel.h"
 #include "audit/channel_reader.h"
 #include "audit/command/channel_feed.h"
+#include "audit/command/clock.h"
 #include "audit/command/device_memory.h"
 #include "audit/command/event_log.h"
 #include "audit/command/options.h"
 #include "audit/command/output_file.h"
+#include "audit/command/printable.h"
+#include "audit/command/process_watch.h"
 #include "audit/command/program.h"
 #include "audit/command/report.h"
 #include "audit/command/report_builder.h"
@@ -44,12 +49,13 @@ using namespace cuguest::audit;
 
 constexpr int kBadUsage = 125;
 constexpr int kPollMilliseconds = 5;
+constexpr std::uint32_t kSlotsOfMib = (1 << 20) / sizeof(ChannelSlot);
 // How long processes that the program left behind are waited for.
-constexpr int kGraceMilliseconds = 1000;
+constexpr std::uint64_t kGraceNs = 1'000'000'000;
 constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";
 
 [[noreturn]] void Fail(const std::string& text) {
-  std::fprintf(stderr, "cuguest-audit: %s\n", text.c_str());
+  std::fprintf(stderr, "cuguest-audit: %s\n", Printable(text).c_str());
   std::exit(kBadUsage);
 }
 
@@ -72,40 +78,28 @@ fs::path FindCollector() {
        places[1].lexically_normal().string());
 }
 
-// A folder of this user's that is removed with what is in it.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    const char* place = std::getenv("TMPDIR");
-    path_ = std::string(place == nullptr || *place == 0 ? "/tmp" : place) + "/cuguest-audit-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) Fail(path_ + ": " + std::strerror(errno));
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 Suppressions ReadSuppressions(const std::vector<std::string>& files) {
   Suppressions suppressions;
   for (const std::string& file : files) FailIf(suppressions.AddFile(file));
   return suppressions;
 }
 
-// The files that the options name, which are opened before anything runs.
+// The files that the options name.
 struct Files {
-  explicit Files(const Options& options) {
-    if (!options.output.empty()) FailIf(output.Open(options.output));
-    if (!options.json.empty()) FailIf(json.Open(options.json));
-    if (!options.trace.empty()) FailIf(trace.Open(options.trace));
-    if (!options.log.empty()) FailIf(log.Open(options.log));
+  // Before anything runs.
+  static void Check(const Options& options) {
+    for (const std::string* path : {&options.output, &options.json, &options.trace, &options.log}) {
+      if (!path->empty()) FailIf(OutputFile::Check(*path));
+    }
+  }
+  // Returns what cannot be written, though it could have been before.
+  std::vector<std::string> Open(const Options& options) {
+    std::vector<std::string> errors;
+    if (!options.output.empty()) errors.push_back(output.Open(options.output));
+    if (!options.json.empty()) errors.push_back(json.Open(options.json));
+    if (!options.trace.empty()) errors.push_back(trace.Open(options.trace));
+    if (!options.log.empty()) errors.push_back(log.Open(options.log));
+    return errors;
   }
   void Flush() {
     trace.Flush();
@@ -118,19 +112,19 @@ struct Files {
   EventLog log;
 };
 
-std::uint64_t Now() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 // The memory of each device in a trace.
 class MemoryTrack {
  public:
-  explicit MemoryTrack(TraceWriter* trace) : trace_(*trace) {
-    if (trace_.is_open()) memory_ = std::make_unique<DeviceMemory>();
+  // Looks at all devices now, for Begin().
+  MemoryTrack(bool is_wanted, TraceWriter* trace) : trace_(*trace) {
+    if (!is_wanted) return;
+    memory_ = std::make_unique<DeviceMemory>();
+    begin_ns_ = MonotonicNow();
+    begin_ = memory_->Used();
   }
+
+  // The trace is open: writes what there was before.
+  void Begin() { Write(begin_ns_, begin_); }
 
   // All devices.
   void Sample() {
@@ -141,10 +135,16 @@ class MemoryTrack {
 
   // Those that have changed, if it is time to look.
   void SampleChanges() {
-    const std::uint64_t now = Now();
+    const std::uint64_t now = MonotonicNow();
     if (memory_ == nullptr || now < next_) return;
+    Write(now, memory_->Used());
+  }
+
+ private:
+  static constexpr std::uint64_t kSampleNs = 20'000'000;
+
+  void Write(std::uint64_t now, const std::vector<std::uint64_t>& used) {
     next_ = now + kSampleNs;
-    const std::vector<std::uint64_t> used = memory_->Used();
     for (size_t i = 0; i < used.size(); ++i) {
       if (i < last_.size() && used[i] == last_[i]) continue;
       trace_.AddCounter(0, now, "memory in use, device " + std::to_string(i) + " of NVML", used[i]);
@@ -152,11 +152,10 @@ class MemoryTrack {
     last_ = used;
   }
 
- private:
-  static constexpr std::uint64_t kSampleNs = 20'000'000;
-
   TraceWriter& trace_;
   std::unique_ptr<DeviceMemory> memory_;
+  std::uint64_t begin_ns_ = 0;
+  std::vector<std::uint64_t> begin_;
   std::uint64_t next_ = 0;
   std::vector<std::uint64_t> last_;
 };
@@ -167,17 +166,19 @@ class Audit {
       : options_(options),
         suppressions_(ReadSuppressions(options.suppressions)),
         builder_(options.objects, options.gen_suppressions, &suppressions_),
-        files_(options),
         session_(options.trace.empty() ? nullptr : &files_.trace) {}
 
   // Returns the exit status.
   int Run();
   int Replay();
+  // For the report.
+  void Note(const std::string& note);
 
  private:
-  [[nodiscard]] Program::Environment EnvironmentOf(const std::string& folder);
-  void Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory);
-  void Note(const std::string& note);
+  [[nodiscard]] Program::Environment EnvironmentOf(const std::string& address);
+  void OpenFiles();
+  void Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, MemoryTrack* memory);
+  [[nodiscard]] bool HasFailed() const;
   int Finish(int exit_status);
 
   const Options& options_;
@@ -192,12 +193,12 @@ void Audit::Note(const std::string& note) {
   if (!note.empty()) report_.notes.push_back(note);
 }
 
-Program::Environment Audit::EnvironmentOf(const std::string& folder) {
+Program::Environment Audit::EnvironmentOf(const std::string& address) {
   if (const char* other = std::getenv(kInjectionVariable)) {
     Note(std::string(kInjectionVariable) + " was " + other + ", which was not loaded");
   }
   Program::Environment environment = {{kInjectionVariable, FindCollector()},
-                                      {kDirectoryVariable, folder}};
+                                      {kChannelVariable, address}};
   std::string watched;
   for (const std::string& what : options_.forbidden) {
     if (what.rfind("api:", 0) == 0) watched += (watched.empty() ? "" : ",") + what.substr(4);
@@ -207,22 +208,30 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
   return environment;
 }
 
+void Audit::OpenFiles() {
+  for (const std::string& error : files_.Open(options_)) Note(error);
+}
+
 // Until the program and the processes that it started have ended, or no longer than a grace for the
 // latter.
-void Audit::Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory) {
+void Audit::Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, MemoryTrack* memory) {
   int milliseconds = 0;
-  while (!program->WaitFor(milliseconds)) {
+  while (!program->WaitFor(milliseconds, feed->server().descriptor())) {
     const std::size_t events = feed->Poll();
     milliseconds = events >= ChannelReader::kManyEvents ? 0 : events > 0 ? 1 : kPollMilliseconds;
     memory->SampleChanges();
+    watch->Look(feed->pids());
     if (milliseconds > 0) files_.Flush();
   }
-  int left = kGraceMilliseconds;
-  while (feed->Poll() != 0 || (!feed->AllEnded() && left > 0)) {
+  const std::uint64_t end = MonotonicNow() + kGraceNs;
+  do {
+    const bool is_behind = feed->Poll() >= ChannelReader::kManyEvents;
     memory->SampleChanges();
-    const timespec pause = {0, kPollMilliseconds * 1'000'000L};
+    const timespec pause = {0, feed->AllEnded() || is_behind ? 0 : kPollMilliseconds * 1'000'000L};
     nanosleep(&pause, nullptr);
-    left -= kPollMilliseconds;
+  } while (!feed->AllEnded() && MonotonicNow() < end);
+  feed->Freeze();
+  while (feed->Poll() != 0) {
   }
 }
 
@@ -230,23 +239,27 @@ int Audit::Run() {
   for (char** word = options_.program; *word != nullptr; ++word) {
     report_.subject += (report_.subject.empty() ? "" : " ") + std::string(*word);
   }
-  const PrivateFolder folder;
-  ChannelFeed feed(folder.path(), {&session_, &files_.log});
-  MemoryTrack memory(&files_.trace);
-  memory.Sample();
+  Files::Check(options_);
+  ChannelFeed feed(static_cast<std::uint32_t>(options_.buffer) * kSlotsOfMib,
+                   {&session_, &files_.log});
+  FailIf(feed.server().error());
+  MemoryTrack memory(!options_.trace.empty(), &files_.trace);
   {
-    Program program(options_.program, EnvironmentOf(folder.path()));
+    Program program(options_.program, EnvironmentOf(feed.server().address()));
     if (!program.error().empty()) {
-      std::fprintf(stderr, "cuguest-audit: %s\n", program.error().c_str());
+      std::fprintf(stderr, "cuguest-audit: %s\n", Printable(program.error()).c_str());
       return program.exit_status();
     }
+    OpenFiles();
+    memory.Begin();
     if (!options_.follow_fork) feed.Follow(program.pid());
-    Wait(&program, &feed, &memory);
+    ProcessWatch watch(program.pid(), FindCollector(), kChannelVariable, feed.server().address());
+    Wait(&program, &feed, &watch, &memory);
     report_.exit_status = program.exit_status();
     report_.signal = program.signal();
+    feed.End(watch.found());
   }
   memory.Sample();
-  feed.End();
   return Finish(report_.exit_status);
 }
 
@@ -255,6 +268,8 @@ int Audit::Replay() {
   report_.subject = options_.replay;
   std::ifstream in(options_.replay, std::ios::binary);
   if (!in) Fail(options_.replay + ": " + std::strerror(errno));
+  Files::Check(options_);
+  OpenFiles();
   LogReader reader(&session_);
   std::vector<char> part(1 << 16);
   while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0) {
@@ -264,7 +279,7 @@ int Audit::Replay() {
   if (!reader.error().empty()) {
     const std::string error = options_.replay + ": " + reader.error();
     if (session_.processes().empty()) Fail(error);
-    Note(error + "; the report is of what precedes it");
+    report_.gaps.push_back(error + "; the report is of what precedes it");
   }
   return Finish(0);
 }
@@ -279,6 +294,8 @@ int Audit::Finish(int exit_status) {
   }
   report_.suppressed = suppressions_.used();
   report_.paths = options_.paths;
+  report_.unused_suppressions = suppressions_.unused();
+  report_.is_verbose = options_.verbosity > 0;
   session_.FinishTrace(report_);
   const std::string trace_error = files_.trace.Close();
   if (!trace_error.empty()) Note("the trace ends early: " + trace_error);
@@ -288,28 +305,73 @@ int Audit::Finish(int exit_status) {
   files_.json.Write(ReportJson(report_));
   const std::string json_error = files_.json.Close();
   if (!json_error.empty()) Note("the JSON is not complete: " + json_error);
+  if (HasFailed() && report_.findings.empty()) {
+    Note("the audit is incomplete, so the exit status is " +
+         std::to_string(options_.error_exitcode) + "; --accept-incomplete accepts that");
+  }
+  const bool is_told = options_.verbosity >= 0 || !report_.findings.empty() || !IsComplete(report_);
   const std::string text = ReportText(report_);
-  if (options_.output.empty()) {
-    std::fputs(text.c_str(), stderr);
-  } else {
+  if (files_.output.is_open()) {
     files_.output.Write(text);
     const std::string error = files_.output.Close();
-    if (!error.empty()) std::fprintf(stderr, "cuguest-audit: %s\n", error.c_str());
+    if (!error.empty()) std::fprintf(stderr, "cuguest-audit: %s\n", Printable(error).c_str());
+  } else if (is_told) {
+    std::fputs(text.c_str(), stderr);
   }
-  const bool is_clean = report_.findings.empty() && CountUnaudited(report_) == 0;
-  return options_.error_exitcode != 0 && !is_clean ? options_.error_exitcode : exit_status;
+  return HasFailed() ? options_.error_exitcode : exit_status;
+}
+
+bool Audit::HasFailed() const {
+  const bool is_accepted = options_.accept_incomplete || IsComplete(report_);
+  return options_.error_exitcode != 0 && !(report_.findings.empty() && is_accepted);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// Those of the file, unless another user may have written it, then of the variable. Returns a note
+// for the report.
+std::string ReadDefaults(Options* options) {
+  std::string note;
+  struct stat status = {};
+  if (stat(kOptionsFile, &status) == 0) {
+    if (status.st_uid == geteuid() && (status.st_mode & S_IWOTH) == 0) {
+      std::ifstream file(kOptionsFile, std::ios::binary);
+      const std::string text((std::istreambuf_iterator<char>(file)), {});
+      FailIf(ParseOptionsFile(kOptionsFile, text, options));
+    } else {
+      note = std::string(kOptionsFile) + " was not read: another user may have written it";
+    }
+  }
+  const char* variable = std::getenv(kOptionsVariable);
+  if (variable != nullptr) FailIf(ParseOptionsVariable(variable, options));
+  return note;
 }
 
 }  // namespace
 
 int main(int, char** argv) {
+  Program::SetSignals();
+  // Alone, so that mistakes in defaults do not stand in the way of --help.
   Options options;
   const std::string error = ParseOptions(argv + 1, &options);
-  if (!error.empty()) Fail(error + "; `cuguest-audit --help` lists the options");
-  if (options.help) {
+  if (error.empty() && options.help) {
     std::fputs(kUsage, stdout);
     return 0;
   }
+  if (error.empty() && options.version) {
+    std::puts("cuguest-audit " CUGUEST_AUDIT_VERSION);
+    return 0;
+  }
+  if (!error.empty()) Fail(error + "; `cuguest-audit --help` lists the options");
+  options = Options();
+  const std::string note = ReadDefaults(&options);
+  FailIf(ParseOptions(argv + 1, &options));
+  FailIf(ResolveFiles(getpid(), HostName(), &options));
   Audit audit(options);
+  audit.Note(note);
   return options.replay.empty() ? audit.Run() : audit.Replay();
 }

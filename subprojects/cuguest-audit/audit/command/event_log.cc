@@ -22,6 +22,12 @@ void EventLog::OnNote(std::uint32_t process, const std::string& text) {
   Write(kBuffered);
 }
 
+void EventLog::OnUnaudited(std::uint32_t process, const std::string& why) {
+  if (!file_.is_open()) return;
+  writer_.OnUnaudited(process, why);
+  Write(kBuffered);
+}
+
 void EventLog::OnLoss(std::uint32_t process, const Loss& loss) {
   if (!file_.is_open()) return;
   writer_.OnLoss(process, loss);

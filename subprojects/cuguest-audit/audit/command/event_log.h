@@ -29,6 +29,7 @@ class EventLog final : public EventSink {
   void OnProcess(const Process& process) override;
   void OnSource(std::uint32_t process, const std::string& name) override;
   void OnNote(std::uint32_t process, const std::string& text) override;
+  void OnUnaudited(std::uint32_t process, const std::string& why) override;
   void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;

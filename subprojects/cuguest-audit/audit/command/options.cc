@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
+#include <sstream>
+#include <utility>
 
 namespace cuguest::audit {
 
@@ -12,34 +15,49 @@ const char kUsage[] =
     R"(usage: cuguest-audit [OPTION...] -- PROGRAM [ARGUMENT...]
        cuguest-audit [OPTION...] --replay=LOG
 
-Runs PROGRAM unchanged and reports, when it has ended, which library disturbed the CUDA contexts of
-which other one: the function that did it, what it left behind, how often, and where it happened first.
+Runs PROGRAM unchanged and reports, when it has ended, which library disturbed
+the CUDA contexts of which other one.
 
-  --error-exitcode=N     exit with N, 1 to 255, if there is a finding, or a process that uses
-                         CUDA could not be audited
-  --suppressions=FILE    findings that are not to be reported; may be given more than once
-  --gen-suppressions     print a suppression for each finding
-  --object=PATTERN       only findings whose culprit or victim is an object of this name or path, in
-                         which * is any text; may be given more than once
-  --leaks=yes            also report what is never released or destroyed; no is the default
-  --forbid=WHAT          report who is the first to do this, which the program is to do without: init,
-                         context, context:N of device N, api:PATTERN of calls; may be given more than once
-  --paths                name libraries by their full paths
-  --json=FILE            the report as JSON
-  --trace=FILE           a trace for https://ui.perfetto.dev: the context stack of each thread
-  --log=FILE             the events, for --replay
-  --replay=LOG           report on a log, instead of running a program
-  --source=SOURCE        where events come from: cupti, sanitizer or cudasim; otherwise the first that can be had
-  --follow-fork          also audit the program's children (default)
-  --no-follow-fork       only the program itself
-  --output=FILE          write the report there, not to standard error
-  --help                 print this
+  --error-exitcode=N    exit with N, 1 to 255, if there is a finding, or the
+                        audit is incomplete: events lost, findings dropped, or
+                        a process that uses CUDA and was not audited
+  --accept-incomplete   exit with N for findings only
+  --suppressions=FILE   leave out known findings (repeatable)
+  --gen-suppressions    print a suppression for each finding
+  --object=PATTERN      only findings whose culprit or victim is in an object
+                        of this name or path; * is any text (repeatable)
+  --paths               name libraries by their full paths
+  --leaks=yes           also report what is never given back; no is the default
+  --forbid=WHAT         report who first does WHAT: init, context, context:N of
+                        device N, api:PATTERN of calls (repeatable)
+  --json=FILE           write the report as JSON
+  --trace=FILE          write a trace for https://ui.perfetto.dev
+  --log=FILE            write the events, for --replay
+  --replay=LOG          report on a log, instead of running a program
+  --output=FILE         write the report there, not to standard error
+  --source=SOURCE       cupti, sanitizer or cudasim; otherwise the first that
+                        can be had
+  --buffer=MIB          events that a process may be ahead: 1, 2 (default), 4,
+                        8 and so on to 1024 MiB
+  --no-follow-fork      only the program itself, not the processes it starts
+  --follow-fork         those, too (default)
+  -q, --quiet           no report if there is nothing to report
+  -v, --verbose         whole call chains, and the events of each process
+  -h, --help            print this
+  --version             print the version
 
-The exit status is the program's, or 128 and the number of the signal that terminated it; 125 if an
-option is wrong or a file cannot be opened, 126 if the program cannot be run, 127 if it is not found.
+In the name of a FILE that is written %p is the process id of cuguest-audit, %h
+the host, %% a percent sign. Defaults: the options in the lines of a file
+.cuguest-audit in the current folder, then those in CUGUEST_AUDIT_OPTIONS.
+
+The exit status is the program's, or 128 and the number of the signal that
+terminated it; 125 if an option is wrong or a file cannot be opened, 126 if the
+program cannot be run, 127 if it is not found.
 )";
 
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Option {
   const char* name;
@@ -47,32 +65,44 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {"--error-exitcode", true},
-    {"--suppressions", true},
-    {"--gen-suppressions", false},
-    {"--object", true},
-    {"--leaks", true},
-    {"--forbid", true},
-    {"--paths", false},
-    {"--json", true},
-    {"--trace", true},
-    {"--log", true},
-    {"--replay", true},
-    {"--source", true},
-    {"--follow-fork", false},
-    {"--no-follow-fork", false},
-    {"--output", true},
-    {"--help", false},
+    {"--error-exitcode", true}, {"--accept-incomplete", false},
+    {"--suppressions", true},   {"--gen-suppressions", false},
+    {"--object", true},         {"--paths", false},
+    {"--leaks", true},          {"--forbid", true},
+    {"--json", true},           {"--trace", true},
+    {"--log", true},            {"--replay", true},
+    {"--output", true},         {"--source", true},
+    {"--buffer", true},         {"--quiet", false},
+    {"--follow-fork", false},   {"--no-follow-fork", false},
+    {"--verbose", false},       {"--help", false},
+    {"--version", false},
 };
+
+constexpr std::pair<const char*, const char*> kShort[] = {
+    {"-q", "--quiet"}, {"-v", "--verbose"}, {"-h", "--help"}};
 
 constexpr const char* kSources[] = {"cupti", "sanitizer", "cudasim"};
 
-std::string SetExitCode(const std::string& text, Options* options) {
-  const bool is_number = !text.empty() && text.size() <= 3 &&
+// 0 if it is none, or has more than four digits.
+int Number(const std::string& text) {
+  const bool is_number = !text.empty() && text.size() <= 4 &&
                          text.find_first_not_of("0123456789") == std::string::npos;
-  const int code = is_number ? std::stoi(text) : 0;
+  return is_number ? std::stoi(text) : 0;
+}
+
+std::string SetExitCode(const std::string& text, Options* options) {
+  const int code = Number(text);
   if (code < 1 || code > 255) return "--error-exitcode=" + text + ": a number from 1 to 255";
   options->error_exitcode = code;
+  return "";
+}
+
+std::string SetBuffer(const std::string& text, Options* options) {
+  const int size = Number(text);
+  if (size < 1 || size > 1024 || (size & (size - 1)) != 0) {
+    return "--buffer=" + text + ": 1, 2, 4, 8 and so on to 1024 MiB";
+  }
+  options->buffer = size;
   return "";
 }
 
@@ -107,7 +137,12 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   if (name == "--source") return SetSource(value, options);
   if (name == "--leaks") return SetLeaks(value, options);
   if (name == "--forbid") return AddForbidden(value, options);
+  if (name == "--buffer") return SetBuffer(value, options);
   if (name == "--help") options->help = true;
+  if (name == "--version") options->version = true;
+  if (name == "--quiet") options->verbosity = -1;
+  if (name == "--verbose") options->verbosity = 1;
+  if (name == "--accept-incomplete") options->accept_incomplete = true;
   if (name == "--gen-suppressions") options->gen_suppressions = true;
   if (name == "--follow-fork") options->follow_fork = true;
   if (name == "--no-follow-fork") options->follow_fork = false;
@@ -122,11 +157,16 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   return "";
 }
 
-// Reads the option at *word, and moves *word to its last word.
-std::string ParseOption(char*** word, Options* options) {
-  const std::string text = **word;
+using Words = std::vector<std::string>;
+
+// Reads the option at `*at`, and moves it to the last word of that.
+std::string ParseOption(const Words& words, size_t* at, Options* options) {
+  const std::string& text = words[*at];
   const size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
+  std::string name = text.substr(0, equals);
+  for (const auto& [letter, whole] : kShort) {
+    if (name == letter) name = whole;
+  }
   const auto* option = std::find_if(std::begin(kOptions), std::end(kOptions),
                                     [&](const Option& one) { return name == one.name; });
   if (option == std::end(kOptions)) {
@@ -136,29 +176,116 @@ std::string ParseOption(char*** word, Options* options) {
     return equals == std::string::npos ? Set(name, "", options) : name + " takes no value";
   }
   std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  const char* next = (*word)[1];
-  if (equals == std::string::npos && next != nullptr && std::strcmp(next, "--") != 0) {
-    value = next;
-    ++*word;
-  }
+  if (equals == std::string::npos && *at + 1 < words.size()) value = words[++*at];
   return value.empty() ? name + " needs a value" : Set(name, value, options);
+}
+
+std::string ParseWords(const Words& words, Options* options) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string error = ParseOption(words, &i, options);
+    if (!error.empty()) return error;
+  }
+  return "";
+}
+
+// "--name=value" or "--name value", in which the value may have blanks.
+Words WordsOf(const std::string& line) {
+  constexpr char kBlanks[] = " \t\r";
+  const size_t begin = line.find_first_not_of(kBlanks);
+  if (begin == std::string::npos || line[begin] == '#') return {};
+  const size_t end = line.find_last_not_of(kBlanks) + 1;
+  const size_t name_end = std::min(line.find_first_of(" \t\r=", begin), end);
+  if (name_end == end || line[name_end] == '=') return {line.substr(begin, end - begin)};
+  const size_t value = line.find_first_not_of(kBlanks, name_end);
+  return {line.substr(begin, name_end - begin), line.substr(value, end - value)};
+}
+
+// Not of a terminal or /dev/null, which any number of options may name.
+bool IsOneFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (fs::is_character_file(a, ignored)) return false;
+  return fs::equivalent(a, b, ignored) ||
+         fs::weakly_canonical(fs::absolute(a, ignored), ignored) ==
+             fs::weakly_canonical(fs::absolute(b, ignored), ignored);
+}
+
+std::string Expand(const std::string& option, int pid, const std::string& host, std::string* name) {
+  std::string expanded;
+  for (size_t i = 0; i < name->size(); ++i) {
+    if ((*name)[i] != '%') {
+      expanded += (*name)[i];
+      continue;
+    }
+    switch (++i < name->size() ? (*name)[i] : '\0') {
+      case 'p':
+        expanded += std::to_string(pid);
+        break;
+      case 'h':
+        expanded += host;
+        break;
+      case '%':
+        expanded += '%';
+        break;
+      default:
+        return option + "=" + *name + ": after a % there is p, h or another %";
+    }
+  }
+  *name = expanded;
+  return "";
 }
 
 }  // namespace
 
 std::string ParseOptions(char** words, Options* options) {
-  char** word = words;
-  for (; *word != nullptr && std::strcmp(*word, "--") != 0; ++word) {
-    std::string error = ParseOption(&word, options);
-    if (!error.empty()) return error;
-  }
-  if (options->help) return "";
-  const bool has_program = *word != nullptr && word[1] != nullptr;
+  char** end = words;
+  while (*end != nullptr && std::strcmp(*end, "--") != 0) ++end;
+  std::string error = ParseWords(Words(words, end), options);
+  if (!error.empty() || options->help || options->version) return error;
+  const bool has_program = *end != nullptr && end[1] != nullptr;
   if (!options->replay.empty()) {
     return has_program ? "--replay runs no program, which is after --" : "";
   }
   if (!has_program) return "there is no program after --";
-  options->program = word + 1;
+  options->program = end + 1;
+  return "";
+}
+
+std::string ParseOptionsFile(const std::string& file, const std::string& text, Options* options) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::string error = ParseWords(WordsOf(line), options);
+    if (!error.empty()) return error.insert(0, file + ":" + std::to_string(number) + ": ");
+  }
+  return "";
+}
+
+std::string ParseOptionsVariable(const std::string& text, Options* options) {
+  std::istringstream words(text);
+  const std::string error = ParseWords(
+      Words(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()),
+      options);
+  return error.empty() ? "" : std::string(kOptionsVariable) + ": " + error;
+}
+
+std::string ResolveFiles(int pid, const std::string& host, Options* options) {
+  const std::pair<const char*, std::string*> files[] = {{"--output", &options->output},
+                                                        {"--json", &options->json},
+                                                        {"--trace", &options->trace},
+                                                        {"--log", &options->log},
+                                                        {"--replay", &options->replay}};
+  for (const auto& [option, name] : files) {
+    if (name == &options->replay) continue;  // is read
+    std::string error = Expand(option, pid, host, name);
+    if (!error.empty()) return error;
+  }
+  for (const auto* a = std::begin(files); a != std::end(files); ++a) {
+    for (const auto* b = a + 1; b != std::end(files); ++b) {
+      if (a->second->empty() || b->second->empty() || !IsOneFile(*a->second, *b->second)) continue;
+      return std::string(a->first) + " and " + b->first + " name one file, " + *a->second;
+    }
+  }
   return "";
 }
 

@@ -2,10 +2,30 @@
 
 #include "audit/command/output_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
 namespace cuguest::audit {
+
+std::string OutputFile::Check(const std::string& path) {
+  struct stat status = {};
+  int error = 0;
+  if (stat(path.c_str(), &status) == 0) {
+    if (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) error = errno;
+    if (S_ISDIR(status.st_mode)) error = EISDIR;
+  } else if (errno == ENOENT) {
+    const size_t slash = path.find_last_of('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) error = errno;
+  } else {
+    error = errno;
+  }
+  return error == 0 ? "" : path + ": " + std::strerror(error);
+}
 
 std::string OutputFile::Open(const std::string& path) {
   path_ = path;

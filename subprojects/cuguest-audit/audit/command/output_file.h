@@ -20,6 +20,9 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
+  // What Open would return, as far as that can be seen without creating or emptying the file.
+  [[nodiscard]] static std::string Check(const std::string& path);
+
   // Empties the file. Returns "", or "PATH: why it cannot be written".
   std::string Open(const std::string& path);
   // Whether it is open and nothing has failed; otherwise what follows has no effect.

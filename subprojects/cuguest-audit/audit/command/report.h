@@ -51,8 +51,10 @@ struct ReportedProcess {
   std::string source;              // empty: none could be had
   std::vector<std::string> notes;  // what the source does not see, and why others were not taken
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;    // events
-  std::uint64_t broken = 0;  // records
+  std::uint64_t lost = 0;     // events
+  std::uint64_t broken = 0;   // records
+  std::uint64_t dropped = 0;  // findings beyond kLedgerLimit
+  std::string unaudited;      // why, if it is known; see WhyUnaudited()
 };
 
 struct Report {
@@ -66,10 +68,21 @@ struct Report {
   std::vector<Suppressions::Used> suppressed;
   std::uint64_t other_objects = 0;  // findings that --object left out
   std::vector<std::string> notes;   // of the audit as a whole
+  std::vector<std::string> gaps;    // of it, too: what is missing in it
+  std::vector<std::string> unused_suppressions;
+  bool is_verbose = false;
 };
+
+// Why there are no events of a process that uses CUDA; empty if there are.
+[[nodiscard]] std::string WhyUnaudited(const ReportedProcess& process);
 
 // Processes that no source gave events of.
 [[nodiscard]] std::size_t CountUnaudited(const Report& report);
+
+// Whether all that happened in processes that use CUDA was seen, and all that was found is in the
+// report: no event was lost, no finding dropped, no process left unaudited, unless the user left it
+// out and there is another one.
+[[nodiscard]] bool IsComplete(const Report& report);
 
 // For a person; ends with a newline.
 [[nodiscard]] std::string ReportText(const Report& report);

@@ -129,6 +129,7 @@ void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objec
 
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
   report->processes.push_back(process);
+  report->processes.back().dropped = analysis.Dropped();
   std::vector<Finding> findings = analysis.Findings();
   if (leaks_) {
     const std::vector<Finding> leaks = analysis.Leaks();

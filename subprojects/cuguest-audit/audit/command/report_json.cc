@@ -103,10 +103,13 @@ void AddProcess(const ReportedProcess& process, JsonWriter* json) {
   } else {
     json->Add("source", process.source);
   }
+  const std::string why = WhyUnaudited(process);
+  if (!why.empty()) json->Add("unaudited", why);
   AddTexts("notes", process.notes, json);
   json->Add("events", process.events);
   json->Add("lost", process.lost);
   json->Add("broken", process.broken);
+  json->Add("dropped", process.dropped);
   json->End();
 }
 
@@ -137,7 +140,10 @@ std::string ReportJson(const Report& report) {
   }
   json.End();
   json.Add("left_out", report.other_objects);
+  json.Add("complete", IsComplete(report));
+  AddTexts("gaps", report.gaps, &json);
   AddTexts("notes", report.notes, &json);
+  AddTexts("unused_suppressions", report.unused_suppressions, &json);
   json.End();
   return json.Take();
 }

@@ -7,8 +7,10 @@
 #include <set>
 
 #include "audit/command/advice.h"
+#include "audit/command/printable.h"
 #include "audit/command/report.h"
 #include "audit/command/result_name.h"
+#include "audit/ledger.h"
 
 namespace cuguest::audit {
 
@@ -91,7 +93,8 @@ class ObjectNames {
 
 // Lines of at most kColumns, where there are blanks to break them at; what follows the first begins
 // below the text behind a label.
-std::string Wrapped(const std::string& label, const std::string& text) {
+std::string Wrapped(const std::string& label, const std::string& unprintable) {
+  const std::string text = Printable(unprintable);
   std::string line = "    " + Padded(label, kLabelled - 4);
   std::string lines;
   size_t at = 0;
@@ -211,7 +214,8 @@ const ReportedProcess* ProcessOf(const Report& report, std::uint32_t number) {
 }
 
 std::string ProcessText(const Process& process) {
-  return BaseName(process.program) + " (" + std::to_string(process.pid) + ")";
+  const std::string name = process.program.empty() ? "a process" : BaseName(process.program);
+  return Printable(name) + " (" + std::to_string(process.pid) + ")";
 }
 
 std::string WhenText(const Report& report, const NamedFinding& named) {
@@ -234,11 +238,12 @@ size_t EndOfProgram(const std::vector<Function>& chain) {
 }
 
 // The frames [0, end) and where there are more.
-std::string ChainText(const std::vector<Function>& chain, size_t end, const ObjectNames& names) {
+std::string ChainText(const std::vector<Function>& chain, size_t end, const ObjectNames& names,
+                      bool is_whole) {
   std::string text;
-  const size_t shown = std::min(end, kMaxFrames);
+  const size_t shown = is_whole ? end : std::min(end, kMaxFrames);
   for (size_t i = 0; i < shown; ++i) {
-    text += std::string("      ") + (i == 0 ? "at " : "by ") + names.Of(chain[i]) + "\n";
+    text += std::string("      ") + (i == 0 ? "at " : "by ") + Printable(names.Of(chain[i])) + "\n";
   }
   if (shown < end) text += "      ... " + Counted(end - shown, "frame", "frames") + " more\n";
   return text;
@@ -259,8 +264,8 @@ std::string SummaryText(const Report& report) {
 std::string LeftOutText(const Report& report) {
   std::string text;
   for (const Suppressions::Used& used : report.suppressed) {
-    text += "suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" + used.name +
-            "\"\n";
+    text += "suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" +
+            Printable(used.name) + "\"\n";
   }
   if (report.other_objects != 0) {
     text += "left out by --object: " + Counted(report.other_objects, "finding", "findings") + "\n";
@@ -271,11 +276,15 @@ std::string LeftOutText(const Report& report) {
 std::string LossText(const ReportedProcess& process) {
   std::string text;
   if (process.lost != 0) {
-    text += Counted(process.lost, "event was", "events were") + " lost: they came too fast";
+    text += Counted(process.lost, "event was", "events were") + " lost";
   }
   if (process.broken != 0) {
     text += (text.empty() ? "" : "; ") + Counted(process.broken, "event was", "events were") +
             " cut off by the process's end";
+  }
+  if (process.dropped != 0) {
+    text += (text.empty() ? "" : "; ") + Counted(process.dropped, "time", "times") +
+            " a finding was dropped, of which there are more than " + std::to_string(kLedgerLimit);
   }
   return text;
 }
@@ -285,9 +294,15 @@ std::string SourcesText(const Report& report) {
   std::map<std::string, std::vector<const ReportedProcess*>> alike;
   std::vector<std::string> order;
   for (const ReportedProcess& process : report.processes) {
-    std::string about = process.source.empty() ? "not audited, no source of events could be had\n"
-                                               : "events from " + process.source + "\n";
-    for (const std::string& note : process.notes) about += "  " + note + "\n";
+    const std::string why = WhyUnaudited(process);
+    std::string about = why.empty() ? "events from " + Printable(process.source)
+                                    : "not audited, because " + Printable(why);
+    if (report.is_verbose && why.empty()) {
+      about += ", " + Counted(process.events, "event", "events") + " of " +
+               Printable(process.process.program);
+    }
+    about += "\n";
+    for (const std::string& note : process.notes) about += "  " + Printable(note) + "\n";
     const std::string loss = LossText(process);
     if (!loss.empty()) about += "  " + loss + "\n";
     if (alike[about].empty()) order.push_back(about);
@@ -307,10 +322,27 @@ std::string SourcesText(const Report& report) {
 
 }  // namespace
 
+std::string WhyUnaudited(const ReportedProcess& process) {
+  if (!process.unaudited.empty()) return process.unaudited;
+  return process.source.empty() ? "no source of events could be had" : "";
+}
+
 std::size_t CountUnaudited(const Report& report) {
   return static_cast<std::size_t>(
       std::count_if(report.processes.begin(), report.processes.end(),
-                    [](const ReportedProcess& process) { return process.source.empty(); }));
+                    [](const ReportedProcess& process) { return !WhyUnaudited(process).empty(); }));
+}
+
+bool IsComplete(const Report& report) {
+  const auto has_gap = [](const ReportedProcess& process) {
+    const std::string why = WhyUnaudited(process);
+    return process.lost + process.broken + process.dropped != 0 ||
+           (!why.empty() && why != kNotFollowed);
+  };
+  const bool is_none_audited =
+      !report.processes.empty() && CountUnaudited(report) == report.processes.size();
+  return report.gaps.empty() && !is_none_audited &&
+         std::none_of(report.processes.begin(), report.processes.end(), has_gap);
 }
 
 namespace {
@@ -338,7 +370,7 @@ std::string AdviceText(const NamedFinding& named) {
 
 std::string TextOf(const Report& report, const NamedFinding& named, const ObjectNames& names) {
   const std::string kind = Padded(Name(named.finding.kind), kKindWidth) + " ";
-  const std::string culprit = names.Of(Headline(named));
+  const std::string culprit = Printable(names.Of(Headline(named)));
   // "[12] " precedes it.
   const bool is_long = 5 + kind.size() + culprit.size() > kColumns;
   std::string text = is_long ? std::string(Name(named.finding.kind)) + "\n    " + culprit + "\n"
@@ -359,11 +391,13 @@ std::string TextOf(const Report& report, const NamedFinding& named, const Object
   lines.push_back({"", WhenText(report, named)});
   for (const ReportLine& line : lines) text += Wrapped(line.label, line.text);
   const bool victim_called = named.victim_function < named.chain.size();
-  text += ChainText(named.chain,
-                    victim_called ? named.victim_function + 1 : EndOfProgram(named.chain), names);
+  text +=
+      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain),
+                names, report.is_verbose);
   if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" +
-            ChainText(named.victim_chain, EndOfProgram(named.victim_chain), names);
+    text +=
+        "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain), names,
+                                        report.is_verbose);
   }
   return text + named.suppression + "\n";
 }
@@ -377,7 +411,7 @@ std::string FindingText(const Report& report, const NamedFinding& named) {
 }
 
 std::string ReportText(const Report& report) {
-  std::string text = "\ncuguest-audit: " + report.subject + "\n";
+  std::string text = "\ncuguest-audit: " + Printable(report.subject) + "\n";
   if (report.signal != 0) {
     text += "the program was terminated by signal " + std::to_string(report.signal) + "\n";
   }
@@ -391,7 +425,11 @@ std::string ReportText(const Report& report) {
     text += "no process initialised CUDA: there was nothing to audit\n";
   }
   text += SourcesText(report);
-  for (const std::string& note : report.notes) text += note + "\n";
+  for (const std::string& gap : report.gaps) text += Printable(gap) + "\n";
+  for (const std::string& note : report.notes) text += Printable(note) + "\n";
+  for (const std::string& name : report.unused_suppressions) {
+    text += "unused suppression: " + Printable(name) + "\n";
+  }
   return text;
 }
 

@@ -49,6 +49,10 @@ void Session::OnNote(std::uint32_t process, const std::string& text) {
   processes_[process].about.notes.push_back(text);
 }
 
+void Session::OnUnaudited(std::uint32_t process, const std::string& why) {
+  processes_[process].about.unaudited = why;
+}
+
 void Session::OnLoss(std::uint32_t process, const Loss& loss) {
   processes_[process].about.lost = loss.events;
   processes_[process].about.broken = loss.records;

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "audit/command/printable.h"
 #include "audit/finding.h"
 
 namespace cuguest::audit {
@@ -139,6 +140,7 @@ std::string Reader::ReadOne(std::vector<Suppression>* suppressions) {
   const std::string unfinished =
       "the suppression that begins in line " + std::to_string(number_) + " has no }";
   Suppression one;
+  one.place = file_ + ":" + std::to_string(number_);
   if (!Next(&one.name)) return Error(unfinished);
   if (one.name == "}") return Error("a suppression has a name, a kind, and frames");
   std::string line;
@@ -264,6 +266,15 @@ std::vector<Suppressions::Used> Suppressions::used() const {
   return all;
 }
 
+std::vector<std::string> Suppressions::unused() const {
+  std::vector<std::string> all;
+  for (const Entry& entry : entries_) {
+    if (entry.used.findings != 0) continue;
+    all.push_back(entry.suppression.name + " (" + entry.suppression.place + ")");
+  }
+  return all;
+}
+
 std::string GenerateSuppression(const std::string& kind, const std::vector<Function>& chain) {
   std::string text =
       "{\n   <a name of this suppression>\n   " + std::string(kTool) + ":" + kind + "\n";
@@ -271,9 +282,10 @@ std::string GenerateSuppression(const std::string& kind, const std::vector<Funct
   for (size_t i = 0; i < frames; ++i) {
     const Function& function = chain[i];
     if (!function.name.empty()) {
-      text += "   fun:" + function.name + "\n";
+      text += "   fun:" + PrintablePattern(function.name) + "\n";
     } else {
-      text += "   obj:" + (function.object.empty() ? "*" : function.object) + "\n";
+      text +=
+          "   obj:" + (function.object.empty() ? "*" : PrintablePattern(function.object)) + "\n";
     }
   }
   if (frames == 0) text += "   ...\n";

@@ -34,7 +34,8 @@ struct Suppression {
   };
 
   std::string name;
-  std::string kind;  // with wildcards
+  std::string place;  // "FILE:LINE" of its first line
+  std::string kind;   // with wildcards
   std::vector<Line> lines;
 
   // Whether the kind matches and `chain`, innermost first, begins with frames that match all lines:
@@ -63,6 +64,8 @@ class Suppressions {
     std::uint64_t times = 0;
   };
   [[nodiscard]] std::vector<Used> used() const;
+  // Those that have matched none: "NAME (FILE:LINE)".
+  [[nodiscard]] std::vector<std::string> unused() const;
 
  private:
   struct Entry {

@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
+
+#include "audit/channel_server.h"
 
 namespace cuguest::audit {
 
@@ -20,7 +25,7 @@ Resumed OwnChannel::Resume() {
   }
   ChannelProcess* process = Find();
   process->notes.clear();
-  collect_("");  // goes on, and tries again to find a source
+  collect_(kResumeCollecting);  // goes on, and tries again to find a source
   Drain([](const Event&) {});
   if (!process->source.empty()) return {};
   Pause();
@@ -45,40 +50,33 @@ Resumed OwnChannel::Load() {
   return {};
 }
 
-// Both sides have the file open afterwards, and need the directory no more.
+// Both sides have it mapped afterwards.
 Resumed OwnChannel::Open() {
-  const char* temporary = std::getenv("TMPDIR");
-  std::string directory = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
-  directory += "/cuguest-audit-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) {
-    return {Resumed::Outcome::kNoFiles, "the auditor cannot make a directory " + directory};
+  const int memory = MakeChannelMemory(kChannelSlots);
+  auto reader = std::make_unique<ChannelReader>();
+  if (memory < 0 || !reader->Add(memory, getpid())) {
+    const std::string why = std::strerror(errno);
+    if (memory >= 0) close(memory);
+    return {Resumed::Outcome::kNoMemory, "the auditor has no memory for its events: " + why};
   }
-  const auto result = static_cast<Collecting>(collect_(directory.c_str()));
-  reader_ = std::make_unique<ChannelReader>(directory);
-  reader_->Poll([](const ChannelProcess&, const Event&) {});
-  const ChannelProcess* process = Find();
-  if (process != nullptr) unlink((directory + "/" + std::to_string(getpid()) + ".0").c_str());
-  rmdir(directory.c_str());
-  if (process != nullptr) return {};
-  reader_ = nullptr;
+  const auto result = static_cast<Collecting>(collect_(memory));
+  close(memory);
   if (result == Collecting::kForAnother) {
     return {Resumed::Outcome::kAuditedAlready,
             "the process is audited by cuguest-audit already: run the test without that command"};
   }
-  return {Resumed::Outcome::kNoFiles, "the auditor cannot make its files in " + directory};
+  if (result == Collecting::kNoChannel) {
+    return {Resumed::Outcome::kNoMemory, "the collector cannot map the memory for its events"};
+  }
+  reader_ = std::move(reader);
+  reader_->Poll([](const ChannelProcess&, const Event&) {});
+  return {};
 }
 
-ChannelProcess* OwnChannel::Find() const {
-  for (const auto& process : reader_->processes()) {
-    if (process->pid == getpid()) return process.get();
-  }
-  return nullptr;
-}
+ChannelProcess* OwnChannel::Find() const { return reader_->processes().front().get(); }
 
 std::size_t OwnChannel::Poll(const OnEvent& on_event) const {
-  return reader_->Poll([&](const ChannelProcess& process, const Event& event) {
-    if (process.pid == getpid()) on_event(event);
-  });
+  return reader_->Poll([&](const ChannelProcess&, const Event& event) { on_event(event); });
 }
 
 void OwnChannel::Drain(const OnEvent& on_event) const {

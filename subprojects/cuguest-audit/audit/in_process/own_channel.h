@@ -21,7 +21,7 @@ namespace cuguest::audit {
 
 // Whether the process's events are read, or why not.
 struct Resumed {
-  enum class Outcome { kOk, kNoCollector, kAuditedAlready, kNoSource, kNoFiles };
+  enum class Outcome { kOk, kNoCollector, kAuditedAlready, kNoSource, kNoMemory };
 
   Outcome outcome = Outcome::kOk;
   std::string why;  // in words
@@ -37,7 +37,7 @@ class OwnChannel {
   // on. Where it is not ok, nothing is written.
   Resumed Resume();
   // It writes no more.
-  void Pause() const { collect_(nullptr); }
+  void Pause() const { collect_(kPauseCollecting); }
 
   // What the channel has told of the process. After Resume() has succeeded.
   [[nodiscard]] const ChannelProcess& process() const { return *Find(); }
@@ -52,7 +52,7 @@ class OwnChannel {
  private:
   Resumed Load();
   Resumed Open();
-  [[nodiscard]] ChannelProcess* Find() const;  // null as long as nothing was read
+  [[nodiscard]] ChannelProcess* Find() const;
 
   CollectFunction* collect_ = nullptr;
   std::unique_ptr<ChannelReader> reader_;

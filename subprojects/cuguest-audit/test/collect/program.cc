@@ -250,11 +250,11 @@ int OverwritesItsChannel() {
   const CUcontext context = MakeContext(0);
   const Guest guest(guest_path);
   EXPECT(guest.Push(context) == 0);
-  const std::string directory = std::getenv(cuguest::audit::kDirectoryVariable);
   std::ifstream maps("/proc/self/maps");
   std::uintptr_t channel = 0;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find(directory) != std::string::npos) channel = std::stoull(line, nullptr, 16);
+    if (line.find("memfd:cuguest-audit") != std::string::npos)
+      channel = std::stoull(line, nullptr, 16);
   }
   EXPECT(channel != 0);
   reinterpret_cast<cuguest::audit::ChannelHeader*>(channel)->head.store(std::uint64_t{1} << 62);
