@@ -395,9 +395,8 @@ std::string TextOf(const Report& report, const NamedFinding& named, const Object
       ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain),
                 names, report.is_verbose);
   if (!victim_called && !named.victim_chain.empty()) {
-    text +=
-        "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain), names,
-                                        report.is_verbose);
+    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain),
+                                            names, report.is_verbose);
   }
   return text + named.suppression + "\n";
 }
