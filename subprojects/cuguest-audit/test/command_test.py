@@ -263,6 +263,16 @@ for (what, word), expected in FORBIDDEN.items():
     check(f"--forbid={what}: the schema", not schema.errors(run.report, report_schema))
 log = pathlib.Path(folder.name) / "forbid.log"
 Run(f"--log={log}", "--", host, "well")
+run = Run("--forbid=api:cuCtxPush*", "--no-follow-fork", "--", "sh", "-c", f"exec '{host}' well")
+check("--forbid: of a program that a program becomes", run.kinds() == ["forbidden-use"], run)
+run = Run("--forbid=api:cuCtxPush*", "--", "sh", "-c", f"'{host}' well; '{host}' well; true", CUGUEST_AUDIT_OPTIONS="-v --paths")
+check("--forbid: of processes that the program starts", run.kinds() == ["forbidden-use"]
+      and run.findings[0]["call"] == "cuCtxPushCurrent" and "in 2 processes" in run.err
+      and f"{host}  CallWith" in run.err and run.report["complete"], run)
+run = Run("--forbid=init", "-q", "--", host, "print", "exit")
+check("--forbid and -q", run.code == 3 and "did what is forbidden" in run.err and "to do:" in run.err, run)
+run = Run("--forbid=context:1", "--leaks=yes", "-q", "--", host, "print")
+check("--forbid and --leaks=yes and -q: nothing", run.code == 0 and run.err == "", run)
 check("--forbid and --replay", Run("--forbid=init", f"--replay={log}").kinds() == ["forbidden-use"])
 
 # How a process ends.

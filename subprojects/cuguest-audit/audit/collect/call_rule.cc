@@ -176,7 +176,10 @@ bool MatchesOneOf(const char* patterns, const char* text) {
   return false;
 }
 
-void WatchCalls(const char* patterns) { watched = patterns; }
+void WatchCalls(const char* patterns) {
+  const char* copy = strdup(patterns);  // of the environment, which the program may change
+  if (copy != nullptr) watched = copy;
+}
 
 std::size_t LengthOfBaseName(const char* name) {
   std::size_t length = std::strlen(name);
