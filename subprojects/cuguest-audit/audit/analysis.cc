@@ -290,8 +290,9 @@ bool Analysis::State::ChargeOf(ContextId context, Charge* charge) const {
   return Primaries::ChargeOf(facts, contexts_.NoteOf(context), std::move(others), charge);
 }
 
-// In a thread of a library's own nobody called. Who minds then is who made contexts, first those of
-// the device. The program may do on its threads what it likes.
+// In a thread of a library's own nobody called. Who minds then is who had made contexts before,
+// first those of the device: a framework that is there first is a host to all that comes later. The
+// program may do on its threads what it likes.
 std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int device) const {
   std::vector<Victim> others;
   const bool is_called =
@@ -306,8 +307,9 @@ std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int 
   };
   for (const bool is_same_device : {true, false}) {
     contexts_.ForEachLiving([&](ContextId, const ContextFacts& facts) {
-      if (facts.made == nullptr || facts.made->party() == 0 ||
-          facts.made->party() == cause.party() || (facts.device == device) != is_same_device ||
+      if (facts.made == nullptr || facts.made->time_ns > cause.time_ns ||
+          facts.made->party() == 0 || facts.made->party() == cause.party() ||
+          (facts.device == device) != is_same_device ||
           !ManagesContexts(KindOf(facts.made->call)) || is_known(facts.made->party())) {
         return;
       }
