@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
   BOOST_TEST(
       FindingsIn(kHost + "t2 context cudaSetDevice context=5 device=0 primary=1 | third\n") ==
       "query-created-primary cudaSetDevice third>host");
-  // Not who comes later.
+  // Not a party that comes later.
   BOOST_TEST(FindingsIn("t2 " + made + kHost) == "");
   BOOST_TEST(FindingsIn("context cuCtxCreate context=1 device=0 | guest host\n"
                         "cuCtxCreate 0>1 context=1 | guest host\nt2 " +
