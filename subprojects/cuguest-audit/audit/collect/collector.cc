@@ -390,8 +390,8 @@ bool IsFirstOfCaller(Thread* thread, const ReportedCall& call) {
   const CachedChain* chain = Capture(thread, call.frame);
   if (chain == nullptr || chain->object == nullptr) return false;
   // Objects are fewer than 2^13.
-  const std::uint64_t work =
-      (call.context << 14) + chain->object->number * 2 + (call_class == CallClass::kMake ? 1 : 0);
+  const std::uint64_t work = (call.context << 14) + std::uint64_t{chain->object->number} * 2 +
+                             (call_class == CallClass::kMake ? 1 : 0);
   std::atomic<std::uint64_t>& told =
       told_work[(work * 0x9E3779B97F4A7C15u >> 32) % std::size(told_work)];
   if (told.load(std::memory_order_relaxed) == work) return false;
