@@ -98,7 +98,7 @@ constexpr const char* kFree[] = {
 constexpr const char* kOfPools[] = {"FreeAsync", "MemFreeAsync"};
 
 std::atomic<std::uint32_t> next_number{1};
-const char* watched = "";
+const char* watched_calls = "";
 
 // The pattern ends with a comma or the text's end.
 bool Matches(const char* pattern, const char* text) {
@@ -178,7 +178,7 @@ bool MatchesOneOf(const char* patterns, const char* text) {
 
 void WatchCalls(const char* patterns) {
   const char* copy = strdup(patterns);  // of the environment, which the program may change
-  if (copy != nullptr) watched = copy;
+  if (copy != nullptr) watched_calls = copy;
 }
 
 std::size_t LengthOfBaseName(const char* name) {
@@ -209,7 +209,7 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->creates = StartsWith(base, "cuCtxCreate");
   info->makes_current =
       std::strcmp(base, "cuCtxPushCurrent") == 0 || std::strcmp(base, "cuCtxSetCurrent") == 0;
-  info->is_watched = MatchesOneOf(watched, base);
+  info->is_watched = MatchesOneOf(watched_calls, base);
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;
   if (infos_[index].compare_exchange_strong(winner, info, std::memory_order_acq_rel)) return info;

@@ -66,7 +66,7 @@ ChannelWriter writer;
 ObjectTable objects;
 ContextTable contexts;
 SettingTable settings;
-char address[kMaxChannelAddress];  // empty: there is no channel for children
+char parents_address[kMaxChannelAddress];  // empty: there is no channel for children
 char source_name[32];
 std::atomic<std::uint32_t> channel_epoch{1};
 std::atomic<std::uint32_t> next_thread{1};
@@ -298,7 +298,7 @@ bool OpenInChild() {
   if (!is_forked_anew.load(std::memory_order_relaxed) || !is_forked_anew.exchange(false)) {
     return false;
   }
-  if (*address != '\0' && writer.Open(address, /*forked=*/true)) {
+  if (*parents_address != '\0' && writer.Open(parents_address, /*forked=*/true)) {
     writer.WriteNote(RecordKind::kSource, source_name);
   }
   return true;
@@ -526,9 +526,9 @@ bool WatchProcess() {
 }  // namespace
 
 bool Collector::Start(const char* channel_address) {
-  if (std::strlen(channel_address) >= sizeof(address)) return false;
-  std::strcpy(address, channel_address);
-  return WatchProcess() && writer.Open(address, /*forked=*/false);
+  if (std::strlen(channel_address) >= sizeof(parents_address)) return false;
+  std::strcpy(parents_address, channel_address);
+  return WatchProcess() && writer.Open(parents_address, /*forked=*/false);
 }
 
 bool Collector::StartWith(int memory) {
