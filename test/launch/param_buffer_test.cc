@@ -94,6 +94,18 @@ BOOST_AUTO_TEST_CASE(the_guides_list) {
   BOOST_TEST((PlacesOf(params) == places));
 }
 
+// So that a launch reads them with the object, and making them allocates nothing.
+BOOST_AUTO_TEST_CASE(few_parameters_are_in_the_object) {
+  const ParamBuffer params = Packed(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0);
+  const auto is_inside = [&params](const void* pointer) {
+    const auto* const begin = reinterpret_cast<const char*>(&params);
+    const auto* const at = static_cast<const char*>(pointer);
+    return at >= begin && at < begin + sizeof(params);
+  };
+  BOOST_TEST(is_inside(params.data()));
+  BOOST_TEST(is_inside(params.parameters().data()));
+}
+
 BOOST_AUTO_TEST_CASE(alignment_is_that_of_the_traits) {
   BOOST_TEST((PlacesOf(Packed('c', Quad())) == Places{{0, 1}, {16, 16}}));
   BOOST_TEST(Packed(1.0, 'c').size() == 9u, "no padding behind the last");
