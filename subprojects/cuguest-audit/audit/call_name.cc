@@ -4,12 +4,10 @@
 
 #include <cstddef>
 
+#include "audit/text.h"
+
 namespace cuguest::audit {
 namespace {
-
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
 
 bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "audit/text.h"
+
 namespace cuguest::audit {
 namespace {
 
@@ -73,10 +75,6 @@ constexpr std::string_view kHash = "0123456789abcdef";
 
 bool IsOf(std::string_view text, std::string_view characters) {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
-}
-
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
 }
 
 // What precedes ".so" and versions behind it; empty if the name has another form.

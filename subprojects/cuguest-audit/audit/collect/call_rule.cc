@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <new>
 
+#include "audit/text.h"
+
 namespace cuguest::audit {
 namespace {
 
@@ -113,10 +115,6 @@ constexpr CallRule kCommon = {"", CallClass::kCommon, "", kNone};
 constexpr CallRule kWorkRule = {"", CallClass::kWork, "", kNone};
 constexpr CallRule kMakeRule = {"", CallClass::kMake, "", kNone};
 constexpr CallRule kFreeRule = {"", CallClass::kFree, "", kNone};
-
-bool StartsWith(const char* text, const char* beginning) {
-  return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
-}
 
 template <std::size_t count>
 bool StartsWithOneOf(const char* name, const char* const (&beginnings)[count]) {

@@ -8,14 +8,14 @@ namespace cuguest::audit {
 
 namespace {
 
-struct Row {
+struct Result {
   int code;
   const char* driver;   // null: CUresult has no such code
   const char* runtime;  // likewise cudaError_t
 };
 
 // CUresult and cudaError_t of CUDA 13.0. The command needs no headers of CUDA.
-constexpr Row kRows[] = {
+constexpr Result kResults[] = {
     {0, "CUDA_SUCCESS", "cudaSuccess"},
     {1, "CUDA_ERROR_INVALID_VALUE", "cudaErrorInvalidValue"},
     {2, "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"},
@@ -157,7 +157,7 @@ constexpr Row kRows[] = {
 
 std::string ResultName(const std::string& call, int result) {
   const bool is_runtime = IsOfRuntime(call);
-  for (const Row& row : kRows) {
+  for (const Result& row : kResults) {
     const char* name = is_runtime ? row.runtime : row.driver;
     if (row.code == result && name != nullptr) return name;
   }
