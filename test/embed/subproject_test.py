@@ -69,14 +69,20 @@ with scratch() as tmp:
         with (parent / "meson.build").open("a") as file:
             file.write("executable('tested', 'viewer.cc', link_with: picture, dependencies: dependency('cuguest-testing'))\n")
         tested = tmp / "tested"
-        run(*meson, "setup", tested, parent, "--force-fallback-for=cuguest", "-Dunity=on", "-Db_staticpic=false",
-            f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+        options = ["--force-fallback-for=cuguest", "-Dunity=on", "-Db_staticpic=false", f"-Dcuguest:default_library={kind}",
+                   f"-Dcuguest:toolkit_include={toolkit}"]
+        run(*meson, "setup", tested, parent, *options, "--buildtype=debugoptimized", env=env)
         steps = run("ninja", "-C", tested, "-n", "-v", env=env).splitlines()
         linked = [at for at, step in enumerate(steps) if "/cudasim/sim/libcuda.so.1 " in step and " -o " in step]
         uses = [at for at, step in enumerate(steps) if " -o tested.p/" in step]
         compiled = [step for step in steps if " -c " in step and " -o subprojects/cuguest/" in step]
         together = [step for step in compiled if "unity" in step and " -o subprojects/cuguest/lib/" in step]
         check("each source of the library is compiled by itself", len(compiled) > 50 and not together, together)
+        run(*meson, "setup", tmp / "debug", parent, *options, env=env)
+        commands = json.loads((tmp / "debug" / "compile_commands.json").read_text())
+        outputs = [c["output"] for c in commands if c["output"].startswith("subprojects/cuguest/")]
+        check("in a debug build each target of ours is one source", 5 < len(outputs) < 40 and all("unity" in output
+              for output in outputs if "/lib/" in output), outputs)
         check("ours is compiled for any use", all(" -fPIC " in step for step in compiled),
               [step for step in compiled if " -fPIC " not in step])
         check("what uses cuguest-testing is compiled after the simulation is built",

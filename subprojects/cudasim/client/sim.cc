@@ -2,38 +2,16 @@
 
 #include "cudasim/sim.h"
 
-#include <dlfcn.h>
-
-#include <cstdio>
-#include <cstdlib>
-
+#include "client/control_table.h"
 #include "driver/control.h"
 
 namespace cudasim {
 namespace {
 
-using cudasim::driver::Control;
-
-// The control table of the process's driver; nullptr when that is a real one, or
-// when there is none. The library stays loaded: it is the process's driver.
-const Control* FindControl() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, cudasim::driver::kControlSymbol);
-  if (symbol == nullptr) return nullptr;
-  const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
-  if (control->version != cudasim::driver::kControlVersion) {
-    std::fprintf(stderr,
-                 "libcudasim.a was built for version %d of the simulated driver's control "
-                 "interface, the libcuda.so.1 on the library path has version %d\n",
-                 cudasim::driver::kControlVersion, control->version);
-    std::abort();
-  }
-  return control;
-}
-
-const Control* GetControl() {
-  static const Control* const control = FindControl();
+// Of the process's driver, which stays loaded.
+const driver::Control* GetControl() {
+  static const auto* const control = ControlTable<driver::Control>(
+      "libcuda.so.1", 0, driver::kControlSymbol, driver::kControlVersion);
   return control;
 }
 

@@ -2,7 +2,6 @@
 
 #include "cudasim/sim_library.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <cstdio>
@@ -11,28 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "client/control_table.h"
 #include "library/control.h"
 
 namespace cudasim {
 namespace {
 
-using cudasim::library::Control;
+using LibraryControl = library::Control;
 
-// The control table of a loaded library; nullptr when that is a real one, or when there is
-// none. A simulated one is never unloaded.
-const Control* ControlOf(const char* name) {
-  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, cudasim::library::kControlSymbol);
-  dlclose(library);
-  if (symbol == nullptr) return nullptr;
-  const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
-  if (control->version == cudasim::library::kControlVersion) return control;
-  std::fprintf(stderr,
-               "libcudasim.a was built for version %d of the simulated libraries' control "
-               "interface, the %s on the library path has version %d\n",
-               cudasim::library::kControlVersion, name, control->version);
-  std::abort();
+const LibraryControl* ControlOf(const char* name) {
+  return ControlTable<LibraryControl>(name, RTLD_NOLOAD, library::kControlSymbol,
+                                      library::kControlVersion);
 }
 
 bool MayBeSimulated(const std::string& path) {
@@ -51,20 +39,20 @@ int AddName(dl_phdr_info* info, size_t, void* names) {
   return 0;
 }
 
-std::vector<const Control*> AllControls() {
+std::vector<const LibraryControl*> AllControls() {
   std::vector<std::string> names;
   dl_iterate_phdr(AddName, &names);
-  std::vector<const Control*> controls;
+  std::vector<const LibraryControl*> controls;
   for (const std::string& name : names) {
-    if (const Control* control = ControlOf(name.c_str())) controls.push_back(control);
+    if (const LibraryControl* control = ControlOf(name.c_str())) controls.push_back(control);
   }
   return controls;
 }
 
 // nullptr where nothing is simulated.
-const Control* ControlWith(const char* entry) {
-  const std::vector<const Control*> controls = AllControls();
-  for (const Control* control : controls) {
+const LibraryControl* ControlWith(const char* entry) {
+  const std::vector<const LibraryControl*> controls = AllControls();
+  for (const LibraryControl* control : controls) {
     if (control->has_entry(entry)) return control;
   }
   if (controls.empty()) return nullptr;
@@ -80,26 +68,26 @@ const Control* ControlWith(const char* entry) {
 bool SimLibrary::IsActive(const char* soname) { return ControlOf(soname) != nullptr; }
 
 void SimLibrary::FailCall(const char* entry, unsigned nth, int code, bool from_any_thread) {
-  if (const Control* control = ControlWith(entry)) {
+  if (const LibraryControl* control = ControlWith(entry)) {
     control->fail_call(entry, nth, code, from_any_thread);
   }
 }
 
 void SimLibrary::ClearFaults() {
-  for (const Control* control : AllControls()) control->clear_faults();
+  for (const LibraryControl* control : AllControls()) control->clear_faults();
 }
 
 std::uint64_t SimLibrary::Calls(const char* entry) {
-  const Control* control = ControlWith(entry);
+  const LibraryControl* control = ControlWith(entry);
   return control != nullptr ? control->calls(entry) : 0;
 }
 
 void SimLibrary::ResetCalls() {
-  for (const Control* control : AllControls()) control->reset_calls();
+  for (const LibraryControl* control : AllControls()) control->reset_calls();
 }
 
 const char* SimLibrary::EntryName(size_t index) {
-  for (const Control* control : AllControls()) {
+  for (const LibraryControl* control : AllControls()) {
     size_t count = 0;
     while (control->entry_name(count) != nullptr) {
       if (count == index) return control->entry_name(count);

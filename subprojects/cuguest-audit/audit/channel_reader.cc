@@ -46,7 +46,7 @@ bool Take(const std::vector<std::uint8_t>& body, std::size_t at, Record* record)
 class ChannelReader::Channel {
  public:
   // Null if it cannot be mapped.
-  static std::unique_ptr<Channel> Open(int memory, int pid) {
+  static std::unique_ptr<Channel> Open(int memory, int pid, const std::string& program) {
     struct stat status = {};
     void* mapped = MAP_FAILED;
     const auto bytes = fstat(memory, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
@@ -54,7 +54,7 @@ class ChannelReader::Channel {
       mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     }
     if (mapped == MAP_FAILED) return nullptr;
-    std::unique_ptr<Channel> channel(new Channel(pid, mapped, bytes));
+    std::unique_ptr<Channel> channel(new Channel(pid, program, mapped, bytes));
     return channel->count_ > 0 && bytes >= ChannelBytes(channel->count_) ? std::move(channel)
                                                                          : nullptr;
   }
@@ -80,7 +80,10 @@ class ChannelReader::Channel {
     process.parent = header_->parent;
     process.forked = header_->forked != 0;
     process.start_ns = header_->start_ns;
-    process.program.assign(header_->program, strnlen(header_->program, sizeof(header_->program)));
+    process.program =
+        !process.started
+            ? program_
+            : std::string(header_->program, strnlen(header_->program, sizeof(header_->program)));
     process.objects.emplace_back();
     return process;
   }
@@ -131,8 +134,9 @@ class ChannelReader::Channel {
     std::shared_ptr<const Chain> chain;
   };
 
-  Channel(int pid, void* mapped, std::size_t bytes)
+  Channel(int pid, const std::string& program, void* mapped, std::size_t bytes)
       : pid_(pid),
+        program_(program),
         running_(pid),
         bytes_(bytes),
         header_(static_cast<ChannelHeader*>(mapped)),
@@ -320,6 +324,7 @@ class ChannelReader::Channel {
   }
 
   const int pid_;
+  const std::string program_;
   const Running running_;
   const std::size_t bytes_;
   ChannelHeader* const header_;
@@ -343,8 +348,8 @@ ChannelReader::ChannelReader() = default;
 
 ChannelReader::~ChannelReader() = default;
 
-bool ChannelReader::Add(int memory, int pid) {
-  std::unique_ptr<Channel> channel = Channel::Open(memory, pid);
+bool ChannelReader::Add(int memory, int pid, const std::string& program) {
+  std::unique_ptr<Channel> channel = Channel::Open(memory, pid, program);
   if (channel == nullptr) return false;
   channels_.push_back(std::move(channel));
   return true;

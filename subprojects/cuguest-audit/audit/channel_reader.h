@@ -49,9 +49,9 @@ class ChannelReader {
   // sleeps between two.
   static constexpr std::size_t kManyEvents = kChannelSlots / 4;
 
-  // Reads the channel in `memory`, which the caller closes, of the process `pid`. False if the
-  // memory cannot be mapped.
-  bool Add(int memory, int pid);
+  // Reads the channel in `memory`, which the caller closes, of the process `pid`, whose executable
+  // `program` is until the channel says it. False if the memory cannot be mapped.
+  bool Add(int memory, int pid, const std::string& program);
 
   // Passes on what was written until now, each process's events in their
   // order. Returns their number. Below kManyEvents a caller does well to sleep a millisecond, so

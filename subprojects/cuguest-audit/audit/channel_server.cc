@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "audit/channel.h"
 
@@ -97,6 +99,11 @@ int MakeChannelMemory(std::uint32_t slots) {
   return -1;
 }
 
+std::string ProgramOf(int pid) {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored).string();
+}
+
 ChannelServer::ChannelServer(std::uint32_t slots) : slots_(slots), key_(Random(16)) {
   const std::string name = "cuguest-audit-" + Random(8);
   sockaddr_un address;
@@ -135,14 +142,17 @@ bool ChannelServer::Answer(const Client& client, ChannelReader* reader) {
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   // Others are a process that looks whether there still is a reader, or not of this audit.
   if (size > 0 && key_ == std::string(key, static_cast<std::size_t>(size))) {
-    const std::string why = Give(client, reader);
-    if (!why.empty()) refusals_.push_back({client.pid, why});
+    // Before it is answered: it waits, and may end at once with the answer.
+    const std::string program = ProgramOf(client.pid);
+    const std::string why = Give(client, program, reader);
+    if (!why.empty()) refusals_.push_back({client.pid, program, why});
   }
   close(client.socket);
   return true;
 }
 
-std::string ChannelServer::Give(const Client& client, ChannelReader* reader) const {
+std::string ChannelServer::Give(const Client& client, const std::string& program,
+                                ChannelReader* reader) const {
   const int memory = MakeChannelMemory(slots_);
   if (memory < 0) {
     const std::string size = std::to_string(ChannelBytes(slots_) >> 20) + " MiB";
@@ -153,7 +163,7 @@ std::string ChannelServer::Give(const Client& client, ChannelReader* reader) con
   std::string why;
   if (!Send(client.socket, memory)) {
     why = "it waited in vain for cuguest-audit, which was stopped or too busy";
-  } else if (!reader->Add(memory, client.pid)) {
+  } else if (!reader->Add(memory, client.pid, program)) {
     why = std::string("cuguest-audit cannot map its channel: ") + std::strerror(errno);
   }
   close(memory);

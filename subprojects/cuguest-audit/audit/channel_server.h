@@ -19,6 +19,9 @@ namespace cuguest::audit {
 // -1 and errno, which is EFBIG if it is larger than the file-size limit of the calling process.
 int MakeChannelMemory(std::uint32_t slots);
 
+// The path of a process's executable; empty if it is gone or another user's.
+[[nodiscard]] std::string ProgramOf(int pid);
+
 class ChannelServer {
  public:
   explicit ChannelServer(std::uint32_t slots);
@@ -40,7 +43,8 @@ class ChannelServer {
 
   struct Refusal {
     int pid;
-    std::string why;  // "the file-size limit is ..."
+    std::string program;  // see ProgramOf()
+    std::string why;      // "the file-size limit is ..."
   };
   // Processes that asked in vain.
   [[nodiscard]] const std::vector<Refusal>& refusals() const { return refusals_; }
@@ -54,7 +58,7 @@ class ChannelServer {
   // False as long as the client has not sent its key.
   bool Answer(const Client& client, ChannelReader* reader);
   // "", or why not.
-  std::string Give(const Client& client, ChannelReader* reader) const;
+  std::string Give(const Client& client, const std::string& program, ChannelReader* reader) const;
 
   const std::uint32_t slots_;
   std::string key_;

@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int memory = memfd_create("cuguest-channel-fuzz", MFD_CLOEXEC);
   FUZZ_CHECK(memory >= 0 && write(memory, bytes.data(), bytes.size()) == ssize_t(bytes.size()));
   ChannelReader reader;
-  FUZZ_CHECK(reader.Add(memory, kNoProcess));
+  FUZZ_CHECK(reader.Add(memory, kNoProcess, ""));
   close(memory);
 
   Analysis analysis(/*forked=*/false);

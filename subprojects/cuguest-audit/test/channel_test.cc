@@ -28,7 +28,7 @@ namespace {
 struct Fixture {
   Fixture() : memory(MakeChannelMemory(kChannelSlots)) {
     BOOST_REQUIRE(memory >= 0);
-    BOOST_REQUIRE(reader.Add(memory, getpid()));
+    BOOST_REQUIRE(reader.Add(memory, getpid(), ""));
     BOOST_REQUIRE(writer.Use(memory, false));
   }
   ~Fixture() { close(memory); }
@@ -159,6 +159,7 @@ BOOST_AUTO_TEST_CASE(file_size_limit_is_a_reason) {
   BOOST_TEST(!asking.is_open);
   BOOST_REQUIRE(server.refusals().size() == 1u);
   BOOST_TEST(server.refusals()[0].pid == getpid());
+  BOOST_TEST(server.refusals()[0].program == ProgramOf(getpid()));
   BOOST_TEST(server.refusals()[0].why ==
              "the file-size limit (ulimit -f) is below the 1 MiB of a channel");
 }
@@ -206,11 +207,12 @@ BOOST_AUTO_TEST_CASE(process_that_ends_before_it_begins) {
   ChannelReader reader;
   const pid_t child = fork();
   if (child == 0) _exit(0);
-  BOOST_REQUIRE(reader.Add(memory, child));
+  BOOST_REQUIRE(reader.Add(memory, child, "/bin/short"));
   waitpid(child, nullptr, 0);
   reader.Poll([](const ChannelProcess&, const Event&) {});
   BOOST_REQUIRE(reader.processes().size() == 1u);
   BOOST_TEST(!reader.processes()[0]->started);
+  BOOST_TEST(reader.processes()[0]->program == "/bin/short");
   BOOST_TEST(reader.AllEnded());
   close(memory);
 }

@@ -28,7 +28,7 @@ std::size_t ChannelFeed::Poll() {
   }
   for (; refusals_ < server_.refusals().size(); ++refusals_) {
     const ChannelServer::Refusal& refusal = server_.refusals()[refusals_];
-    AddUnaudited(refusal.pid, ProgramOf(refusal.pid), refusal.why);
+    AddUnaudited(refusal.pid, refusal.program, refusal.why);
   }
   return events;
 }
@@ -54,7 +54,7 @@ ChannelFeed::Fed& ChannelFeed::Feed(const ChannelProcess& process) {
   if (fed.number == 0) {
     fed.number = ++last_number_;
     Begin({fed.number, process.pid, process.parent, process.forked, process.start_ns,
-           process.started ? process.program : ProgramOf(process.pid)});
+           process.program});
     const std::string why = !IsFollowed(process.pid) ? kNotFollowed
                             : !process.started       ? "it ended before it had mapped its channel"
                                                      : "";

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "audit/channel_server.h"
 #include "audit/command/clock.h"
 
 namespace cuguest::audit {
@@ -38,8 +39,6 @@ bool HasLoaded(int pid, const std::string& object) {
 }
 
 }  // namespace
-
-std::string ProgramOf(int pid) { return ReadLink(Folder(pid) + "/exe"); }
 
 void ProcessWatch::Look(const std::set<int>& known) {
   const std::uint64_t begin = MonotonicNow();

@@ -16,9 +16,6 @@
 
 namespace cuguest::audit {
 
-// The path of a process's executable; empty if it is gone or another user's.
-[[nodiscard]] std::string ProgramOf(int pid);
-
 class ProcessWatch {
  public:
   // Of the process `root` and those that it starts, which were given `collector` as what the driver

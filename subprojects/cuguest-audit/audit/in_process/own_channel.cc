@@ -54,7 +54,7 @@ Resumed OwnChannel::Load() {
 Resumed OwnChannel::Open() {
   const int memory = MakeChannelMemory(kChannelSlots);
   auto reader = std::make_unique<ChannelReader>();
-  if (memory < 0 || !reader->Add(memory, getpid())) {
+  if (memory < 0 || !reader->Add(memory, getpid(), "")) {
     const std::string why = std::strerror(errno);
     if (memory >= 0) close(memory);
     return {Resumed::Outcome::kNoMemory, "the auditor has no memory for its events: " + why};
