@@ -12,6 +12,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
@@ -103,6 +104,14 @@ with scratch() as tmp:
     run(*cmake, "--install", build, env=environment(DESTDIR=str(stage)))
     installed = files_below(stage)
     check("installs the parent and nothing of ours", installed == ["usr/bin/viewer", "usr/lib/libpicture.so"], installed)
+
+    # Of 2020-02-25, which has no absl::StatusOr.
+    (tmp / "old").mkdir()
+    (tmp / "old" / "abslConfig.cmake").write_text("add_library(absl::status INTERFACE IMPORTED)\n")
+    old = subprocess.run([*cmake, "-S", parent, "-B", tmp / "with_old", *common, f"-Dabsl_DIR={tmp / 'old'}"], env=env, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check("an Abseil that is too old is told as such", old.returncode and "Abseil 20200923 or newer is needed" in old.stdout,
+          old.stdout)
 
     # Two libraries of one build that both have a copy, with an Abseil that was found before.
     second = parent / "CMakeLists.txt"

@@ -88,6 +88,14 @@ with scratch() as tmp:
         check("what uses cuguest-testing is compiled after the simulation is built",
               linked and uses and linked[0] < uses[0], (linked, uses, steps[-20:]))
 
+        # Of 2020-02-25, which has no absl::StatusOr.
+        (tmp / "pc").mkdir()
+        (tmp / "pc" / "absl_status.pc").write_text("Name: absl_status\nDescription: old\nVersion: 20200225\n")
+        old = subprocess.run([*meson, "setup", tmp / "old", parent, *options, "--wrap-mode=nodownload"], text=True,
+                             env={**env, "PKG_CONFIG_LIBDIR": str(tmp / "pc")}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check("an Abseil that is too old is told as such", old.returncode and "Abseil 20200923 or newer is needed" in old.stdout,
+              old.stdout[-2000:])
+
         # Meson gives the simulation's subproject the option once. What reconfigures without an effect is refused.
         def reconfigure(*options):
             result = subprocess.run([*meson, "setup", "--reconfigure", tested, parent, *options], env=env, text=True,
