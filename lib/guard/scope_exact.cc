@@ -114,7 +114,7 @@ CUresult EnterExactly(Record* record) {
   return code;
 }
 
-Finding Mend(const Record& record) {
+Finding MendExactly(const Record& record) {
   return RestoreExactly(record.entries, static_cast<int>(record.extra),
                         IsOfNone(record) ? nullptr : &record.ours);
 }
@@ -133,7 +133,7 @@ bool IsAllOnTop(const Record& record) {
   return stack::IsSame(record.ours, entries[known]);
 }
 
-constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &Mend, &IsAllOnTop, nullptr};
+constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &MendExactly, &IsAllOnTop, nullptr};
 
 }  // namespace
 
