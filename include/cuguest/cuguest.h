@@ -55,6 +55,7 @@
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
 #include "cuguest/stream.h"
+#include "cuguest/stream_protocol.h"
 #include "cuguest/surface_object.h"
 #include "cuguest/texture_object.h"
 #include "cuguest/typed_kernel.h"

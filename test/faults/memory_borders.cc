@@ -10,6 +10,7 @@
 #include "cuguest/device_view.h"
 #include "cuguest/memory.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/stream_protocol.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {
@@ -202,6 +203,11 @@ std::vector<Row> Streams() {
                          Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver())});
   };
   const auto empty = [] { return Expected{kInvalid}; };
+  const auto number = [](Expected minus_one) {
+    return Among(std::int64_t{1}, {Is("is 0", std::int64_t{0}, {kInvalid}),
+                                   Is("is -1", std::int64_t{-1}, std::move(minus_one)),
+                                   Is("is INT64_MIN", INT64_MIN, {kInvalid})});
+  };
   return {
       MakeRow("StreamRef StreamRef::Borrow",
               std::function([](CUstream stream) { return StreamRef::Borrow(stream); }),
@@ -216,6 +222,25 @@ std::vector<Row> Streams() {
       MakeRow("StreamRef::WaitFor",
               std::function([](StreamRef stream, Event* event) { return stream.WaitFor(*event); }),
               AsksDriver(), AStream(), Owner<Event>(&MadeEvent, empty())),
+      MakeRow("StreamOfDlpack", std::function([](std::int64_t number, ContextRef context) {
+                return cuguest::StreamOfDlpack(number, context);
+              }),
+              AsksNobody(), number({0}), Ref(kInvalid, 0)),
+      MakeRow("StreamOfArrayInterface", std::function([](std::int64_t number, ContextRef context) {
+                return cuguest::StreamOfArrayInterface(number, context);
+              }),
+              AsksNobody(), number({kInvalid}), Ref(kInvalid, 0)),
+      MakeRow("StreamOfCudaStream", std::function([](int version, ContextRef context) {
+                return cuguest::StreamOfCudaStream(version, 0, context);
+              }),
+              AsksNobody(),
+              Among(0, {Is("is INT_MIN", INT_MIN, {kInvalid}), Is("is 1", 1, {kInvalid})}),
+              Ref(kInvalid, 0)),
+      MakeRow("StreamNumber",
+              std::function([](StreamRef stream) { return cuguest::StreamNumber(stream); }),
+              AsksNobody(),
+              Parameter<StreamRef>{[](Given& given) { return given.things.stream.ref(); },
+                                   {Is("is empty", StreamRef(), {kInvalid})}}),
       MakeRow("Stream Stream::Create",
               std::function([](ContextRef context, unsigned of, int priority) {
                 return Stream::Create(context, of, priority);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The calls of stream.h.
+// The calls of stream.h and stream_protocol.h.
 
 #include "cuguest/stream.h"
+#include "cuguest/stream_protocol.h"
 #include "test/runtime/calls.h"
 
 namespace cuguest_runtime_test {
@@ -46,6 +47,21 @@ std::vector<Call> Streams() {
        [](const Things& t) { return t.stream.ref().WaitFor(Event()); }},
       {"StreamRef::WaitFor: a destroyed context", kOver,
        [](const Things& t) { return t.stream.ref().WaitFor(t.ended_event); }},
+      {"StreamOfDlpack StreamOfArrayInterface StreamNumber", kOk,
+       [](const Things& t) -> absl::Status {
+         const auto number = cuguest::StreamNumber(t.stream);
+         if (!number.ok()) return number.status();
+         const auto dlpack = cuguest::StreamOfDlpack(*number, t.home.ref());
+         const auto interface = cuguest::StreamOfArrayInterface(*number, t.home.ref());
+         if (!dlpack.ok() || !interface.ok()) return dlpack.status();
+         return Holds(*dlpack == t.stream.ref() && *interface == t.stream.ref());
+       }},
+      {"StreamOfDlpack: 0", kRefused,
+       [](const Things& t) { return cuguest::StreamOfDlpack(0, t.home.ref()); }},
+      {"StreamOfCudaStream", kOk,
+       [](const Things& t) { return cuguest::StreamOfCudaStream(0, 0, t.home.ref()); }},
+      {"StreamNumber: no stream", kRefused,
+       [](const Things&) { return cuguest::StreamNumber(StreamRef()); }},
       {"Stream::Create", kOk, [](const Things& t) { return Stream::Create(t.home.ref()); }},
       {"Stream::Create: a destroyed context", kOver,
        [](const Things& t) { return Stream::Create(t.ended); }},
