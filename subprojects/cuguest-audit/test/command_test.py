@@ -426,6 +426,19 @@ run = Run("--", "sh", "-c", "trap '' CHLD; grep SigIgn /proc/self/status")
 check("a program without an ignored signal has none", "SigIgn:\t0000000000000000" in run.out
       or int(run.out.split()[-1], 16) & (1 << (signal.SIGXFSZ - 1)) == 0, run)
 
+# A table that is full.
+LIMIT = "more than 4096 libraries were loaded"
+log = pathlib.Path(folder.name) / "limit.log"
+run = Run("--error-exitcode=9", f"--log={log}", "--object=none", "--", host, "many-libraries", "exit")
+check("a limit that was reached: the audit is incomplete", run.code == 9 and run.findings == [] and not run.report["complete"]
+      and len(run.report["processes"][0]["limits"]) == 1 and f"a limit was reached: {LIMIT}" in run.err, run)
+check("a limit that was reached: the schema", not schema.errors(run.report, report_schema))
+run = Run("--error-exitcode=9", "--object=none", f"--replay={log}")
+check("a limit that was reached: --replay", run.code == 9 and f"a limit was reached: {LIMIT}" in run.err, run)
+run = Run("--error-exitcode=9", "--accept-incomplete", "--object=none", f"--replay={log}")
+check("a limit that was reached: --accept-incomplete", run.code == 0, run)
+check("no limit is reached in general", "limit was reached" not in Run("--", host, "well", "threads", "unload").err)
+
 # Limits of the program, of the command, and a program that attacks its channel.
 run = Run("--", "sh", "-c", f"ulimit -f 0; exec {host} leaked-push exit")
 check("a file-size limit of the program", run.code == 3 and run.kinds() == ["leaked-push"], run)
