@@ -176,6 +176,8 @@ BOOST_AUTO_TEST_CASE(threads_are_named_until_they_end) {
       event.os_thread = nullptr;  // another one of the same number, which is not known
       event.kind = audit::EventKind::kCheck;
       sink->OnEvent(process, event);
+      event.os_thread = first;
+      sink->OnEvent(process, event);
       event.os_thread = second;
       sink->OnEvent(process, event);
     }
