@@ -49,6 +49,9 @@ def main():
     cuda.cuInit(0)
     first, second = create(), create()
     cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    # On the native stack it is the same call as that of a guest.
+    cuda.cuCtxPushCurrent_v2(second)
+    cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
     guest = importlib.import_module(sys.argv[1])
     for _ in range(3):
         call(guest, second)
@@ -150,9 +153,10 @@ class Run:
         self.file.unlink(missing_ok=True)
         self.program = program or str(host)
         done = subprocess.run([command, f"--json={self.file}", *options, "--", interpreter, self.program, guest, function],
-                              env=ENVIRONMENT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, cwd=work)
+                              env=ENVIRONMENT, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=60,
+                              cwd=work)
         self.code, self.err = done.returncode, done.stderr
-        self.report = json.loads(self.file.read_text()) if self.file.exists() else {"findings": []}
+        self.report = json.loads(self.file.read_text(errors="replace")) if self.file.exists() else {"findings": []}
         self.findings = self.report["findings"]
 
     def __str__(self):
