@@ -56,8 +56,8 @@ bool Grow(CachedChain* chain) {
       static_cast<FrameRecord*>(std::realloc(chain->frames, capacity * sizeof(FrameRecord)));
   if (frames == nullptr) return false;
   chain->frames = frames;
-  auto* python = static_cast<CachedChain::PythonFrame*>(
-      std::realloc(chain->python, capacity * sizeof(CachedChain::PythonFrame)));
+  auto* python = static_cast<PythonStack::Place*>(
+      std::realloc(chain->python, capacity * sizeof(PythonStack::Place)));
   if (python == nullptr) return false;
   chain->python = python;
   chain->capacity = capacity;
@@ -113,8 +113,7 @@ void AddFunctions(Walk* walk, std::uintptr_t stack) {
         walk->is_full = true;
         return;
       }
-      chain->python[chain->python_count++] = {walk->python,
-                                              PythonStack::InstructionOf(walk->python)};
+      chain->python[chain->python_count++] = PythonStack::PlaceOf(walk->python);
       --count;
       PythonStack::Function function;
       if (!PythonStack::Describe(walk->python, &function)) continue;
@@ -185,15 +184,7 @@ __attribute__((no_sanitize("address", "thread"))) bool ChainCache::IsSame(const 
   for (std::uint32_t i = 0; i < chain.slot_count; ++i) {
     if (*chain.slots[i].place != chain.slots[i].value) return false;
   }
-  PythonStack::Frame frame = PythonStack::Innermost();
-  for (std::uint32_t i = 0; i < chain.python_count; ++i) {
-    while (frame != nullptr && PythonStack::IsOfLoop(frame)) frame = PythonStack::CallerOf(frame);
-    if (frame == nullptr || frame != chain.python[i].frame ||
-        PythonStack::InstructionOf(frame) != chain.python[i].instruction) {
-      return false;
-    }
-    frame = PythonStack::CallerOf(frame);
-  }
+  if (!PythonStack::IsAt(chain.python, chain.python_count)) return false;
   return chain.object == nullptr || ObjectTable::IsStill(*chain.object, chain.innermost);
 #else
   return false;

@@ -41,10 +41,7 @@ struct CachedChain {
     std::uintptr_t value;
   }* slots = nullptr;  // of all frames from the callback's on
   std::uint32_t python_count = 0;
-  struct PythonFrame {
-    PythonStack::Frame frame;
-    std::uintptr_t instruction;
-  }* python = nullptr;  // likewise, of the interpreter
+  PythonStack::Place* python = nullptr;  // likewise, of the functions of Python
   // Frames whose caller is in another object: how many, and the address of the innermost.
   std::uint32_t boundary_count = 0;
   std::uint64_t first_boundary = 0;

@@ -180,8 +180,24 @@ PythonStack::Frame PythonStack::CallerOf(Frame frame) {
 
 bool PythonStack::IsOfLoop(Frame frame) { return frame[found.layout.owner] == kOwnedByLoop; }
 
-std::uintptr_t PythonStack::InstructionOf(Frame frame) {
-  return At<std::uintptr_t>(frame, found.layout.instruction);
+PythonStack::Place PythonStack::PlaceOf(Frame frame) {
+  return {frame, At<std::uintptr_t>(frame, found.layout.instruction)};
+}
+
+bool PythonStack::IsAt(const Place* places, std::size_t count) {
+  Frame frame = count > 0 ? Innermost() : nullptr;
+  const Layout layout = found.layout;
+  for (std::size_t i = 0; i < count; ++i) {
+    while (frame != nullptr && frame[layout.owner] == kOwnedByLoop) {
+      frame = At<Frame>(frame, layout.previous);
+    }
+    if (frame == nullptr || frame != places[i].frame ||
+        At<std::uintptr_t>(frame, layout.instruction) != places[i].instruction) {
+      return false;
+    }
+    frame = At<Frame>(frame, layout.previous);
+  }
+  return true;
 }
 
 bool PythonStack::Describe(Frame frame, Function* function) {

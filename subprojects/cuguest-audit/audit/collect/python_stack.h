@@ -48,8 +48,15 @@ class PythonStack {
   static Frame CallerOf(Frame frame);
   // Whether it is the one that each native call of the loop has. It has no function.
   static bool IsOfLoop(Frame frame);
-  // Where the function is. With the frame it says whether a stack is the same as before.
-  static std::uintptr_t InstructionOf(Frame frame);
+
+  // A function's frame, and where the function is.
+  struct Place {
+    Frame frame;
+    std::uintptr_t instruction;
+  };
+  static Place PlaceOf(Frame frame);
+  // Whether the innermost functions of the calling thread are at these places.
+  static bool IsAt(const Place* places, std::size_t count);
 
   struct Function {
     char file[4096];
