@@ -87,6 +87,10 @@ class Analysis::State {
   };
 
   CausePointer CauseOf(const Event& event) const;
+  void NoteScript(const Cause& cause);
+  [[nodiscard]] bool IsProgram(PartyId party) const {
+    return party == script_ || party == parties_.OfPath(program_);
+  }
   void NoteFirstUse(const Event& event, const Cause& cause);
   [[nodiscard]] bool IsUnloaded(std::uint32_t object) const;
   void EndThread(std::uint32_t number);
@@ -118,6 +122,7 @@ class Analysis::State {
   const bool forked_;
   const std::string program_;
   bool ended_ = false;
+  PartyId script_ = 0;  // 0: the program is none, as far as is known
   Parties parties_;
   Contexts contexts_;
   Habits habits_;
@@ -146,6 +151,7 @@ void Analysis::State::OnEvent(const Event& event) {
     return;
   }
   const CausePointer cause = CauseOf(event);
+  NoteScript(*cause);
   NoteFirstUse(event, *cause);
   if (event.kind == EventKind::kInitialized) {
     return;
@@ -188,6 +194,14 @@ CausePointer Analysis::State::CauseOf(const Event& event) const {
     cause->chain = std::move(chain);
   }
   return cause;
+}
+
+// The program is an interpreter then.
+void Analysis::State::NoteScript(const Cause& cause) {
+  if (script_ == 0 && cause.thread == 1 && !cause.callers.empty() &&
+      parties_.IsPython(cause.PlaceOf(cause.callers.front().frame).object)) {
+    script_ = cause.callers.front().party;
+  }
 }
 
 void Analysis::State::NoteFirstUse(const Event& event, const Cause& cause) {
@@ -306,7 +320,7 @@ std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int 
   const bool is_called =
       std::any_of(cause.callers.begin(), cause.callers.end(),
                   [&](const Caller& caller) { return caller.party != cause.party(); });
-  if (is_called || cause.party() == 0 || cause.party() == parties_.OfPath(program_)) {
+  if (is_called || cause.party() == 0 || IsProgram(cause.party())) {
     return others;
   }
   const auto is_known = [&](PartyId party) {
@@ -488,7 +502,7 @@ void Analysis::State::OnResult(CallKind kind, const Cause& cause) {
 void Analysis::State::NoteNoise(CallKind kind, const Cause& cause) {
   if (cause.result == 0 || cause.result == kNotReady || cause.party() == 0 ||
       kind == CallKind::kGetLastError || kind == CallKind::kPeekLastError ||
-      cause.party() == parties_.OfPath(program_)) {
+      IsProgram(cause.party())) {
     return;
   }
   Finding finding = FindingOf(FindingKind::kNoisy, cause);
@@ -496,8 +510,6 @@ void Analysis::State::NoteNoise(CallKind kind, const Cause& cause) {
     const Caller& caller = cause.callers[cause.callers.size() - 2];
     finding.victim = cause.PlaceOf(caller.frame);
     finding.victim_frame = caller.frame;
-  } else if (parties_.IsPython(cause.place().object)) {
-    return;  // a script
   }
   noise_.Add({std::move(finding), {}});
 }

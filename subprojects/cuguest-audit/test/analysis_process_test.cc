@@ -52,6 +52,14 @@ BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
   BOOST_TEST(FindingsIn(kHost + "t2 context cudaMalloc context=5 device=0 primary=1 | host\n") ==
              "");
   BOOST_TEST(FindingsIn("check 0>0 | host\nt2 " + made) == "");
+  // A script is the program, and a package is not.
+  const std::string script =
+      "context cuCtxCreate context=1 device=0 | ffi libpython third script python\n"
+      "cuCtxCreate 0>1 context=1 | ffi libpython third script python\n"
+      "t2 context cudaMalloc context=5 device=0 primary=1 | ffi libpython ";
+  BOOST_TEST(FindingsIn(script + "script threading\n") == "");
+  BOOST_TEST(FindingsIn(script + "encoder threading\n") ==
+             "created-primary cudaMalloc encoder>third");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_never_given_back) {
@@ -416,8 +424,11 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_are_noise) {
              text);
   BOOST_TEST(text.find("  count 3, first in thread 1 at ") != std::string::npos);
   // In a thread of the library's own.
-  BOOST_TEST(noise("t2 cuDeviceGet 0>0 result=101 | guest").find("  victim unknown\n") !=
-             std::string::npos);
+  for (const char* library : {"guest", "ffi libpython encoder threading"}) {
+    BOOST_TEST(noise(std::string("t2 cuDeviceGet 0>0 result=101 | ") + library)
+                       .find("  victim unknown\n") != std::string::npos,
+               library);
+  }
   for (const char* quiet :
        {"cuDeviceGet 1>1 | guest host", "cuStreamQuery 1>1 result=600 | guest host",
         "cudaGetLastError 1>1 result=101 | guest host",

@@ -50,8 +50,8 @@ struct CachedChain {
   std::uintptr_t caller_stack = 0;      // where the stack of the innermost frame begins
   std::uintptr_t innermost = 0;         // an address in it
   const KnownObject* object = nullptr;  // its object
-  std::uint32_t worker =
-      0;  // number of the innermost object or function that does not only pass on
+  // Number of the innermost object or function that does not only pass calls on; 0: there is none.
+  std::uint32_t worker = 0;
 };
 
 class ChainCache {
