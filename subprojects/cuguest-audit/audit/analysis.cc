@@ -498,10 +498,10 @@ void Analysis::State::OnResult(CallKind kind, const Cause& cause) {
   }
 }
 
-// The program's own log shows what the program did.
+// The program's own log shows what the program did, and has ended with the driver.
 void Analysis::State::NoteNoise(CallKind kind, const Cause& cause) {
-  if (cause.result == 0 || cause.result == kNotReady || cause.party() == 0 ||
-      kind == CallKind::kGetLastError || kind == CallKind::kPeekLastError ||
+  if (cause.result == 0 || cause.result == kNotReady || cause.result == kDeinitialized ||
+      cause.party() == 0 || kind == CallKind::kGetLastError || kind == CallKind::kPeekLastError ||
       IsProgram(cause.party())) {
     return;
   }

@@ -7,7 +7,7 @@
 //     source cupti
 //     object 1 - /usr/bin/python3
 //     object 2 8f3a...:libmine.so.1 /usr/lib/libmine.so.1.4
-//     object 3 -::24:Encoder.encode /home/me/work/encoding/codec.py
+//     object 3 -::22:Encoder.encode /home/me/work/encoding/codec.py
 //     thread 1 4711 python3
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1

@@ -430,8 +430,8 @@ BOOST_AUTO_TEST_CASE(calls_that_fail_are_noise) {
                library);
   }
   for (const char* quiet :
-       {"cuDeviceGet 1>1 | guest host", "cuStreamQuery 1>1 result=600 | guest host",
-        "cudaGetLastError 1>1 result=101 | guest host",
+       {"cuDeviceGet 1>1 | guest host", "cuLibraryUnload 1>1 result=4 | guest host",
+        "cuStreamQuery 1>1 result=600 | guest host", "cudaGetLastError 1>1 result=101 | guest host",
         "cudaPeekAtLastError 1>1 result=101 | guest host", "cuDeviceGet 1>1 result=101 | host",
         "cuDeviceGet 1>1 result=101 | ffi libpython script python", "cuDeviceGet 1>1 result=101"}) {
     BOOST_TEST(noise(quiet) == "", quiet);

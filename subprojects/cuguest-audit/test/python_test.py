@@ -116,6 +116,73 @@ cdef extern int cuCtxPushCurrent_v2(void*)
 def leak(size_t context):
     cuCtxPushCurrent_v2(<void*>context)
 """
+# Whatever runs functions, in threads that hold the interpreter's lock, wait for it, and go on when it ends.
+ANY = """
+import asyncio, ctypes, sys, threading, time
+
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuCtxPushCurrent_v2.argtypes = [ctypes.c_void_p]
+context = ctypes.c_void_p()
+
+
+def pair():
+    cuda.cuCtxPushCurrent_v2(context)
+    cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+
+
+def recur(depth):
+    return recur(depth - 1) if depth else pair()
+
+
+def generate():
+    yield pair()
+
+
+async def wait():
+    pair()
+    await asyncio.sleep(0)
+    pair()
+
+
+class Dying:
+    def __del__(self):
+        pair()
+
+
+def work():
+    for depth in range(40):
+        recur(depth)
+        list(generate())
+        asyncio.run(wait())
+        Dying()
+        try:
+            [][0]
+        except IndexError:
+            pair()
+        ctypes.CFUNCTYPE(None)(pair)()
+        sorted([2, 1], key=lambda _: pair() or 0)
+
+
+def work_for_ever():
+    while True:
+        pair()
+
+
+cuda.cuInit(0)
+cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+work()
+for thread in threads:
+    thread.join()
+sys.setrecursionlimit(2000)
+recur(int(sys.argv[1]))
+for _ in range(4):
+    threading.Thread(target=work_for_ever, daemon=True).start()
+time.sleep(0.05)
+at_the_end = Dying()
+"""
 WIDE = "\u00e9ncodage_\u4e2d"
 
 
@@ -197,6 +264,7 @@ host = write(work / "app" / "host.py", HOST)
 guest = write(packages / "ctypes_guest" / "__init__.py", CTYPES)
 write(packages / "cffi_guest" / "__init__.py", CFFI)
 module = write(work / "app" / "module_guest.py", CTYPES)
+anything = write(work / "app" / "anything.py", ANY)
 write(work / "app" / "inner" / "__init__.py", "")
 write(work / "app" / "inner" / "parts" / "__init__.py", "")
 inner = write(work / "app" / "inner" / "parts" / "encoder.py", CTYPES)
@@ -233,6 +301,12 @@ def check_known(name, interpreter):
     first = Run(interpreter, "ctypes_guest", "leak", f"--log={log}")
     again = subprocess.run([command, f"--replay={log}"], capture_output=True, text=True, env=ENVIRONMENT)
     check(f"{name}: --replay has the same names", again.stderr.split("\n", 2)[2] == first.err.split("\n", 2)[2], again.stderr)
+    run = Run(interpreter, "100", "", "--error-exitcode=9", program=str(anything))
+    check(f"{name}: threads, generators, coroutines, callbacks and destructors", run.code == 0 and run.findings == []
+          and run.report["complete"], run)
+    run = Run(interpreter, "1100", "", "--error-exitcode=9", program=str(anything))
+    check(f"{name}: a chain of more than 1024 frames is incomplete", run.code == 9 and run.findings == []
+          and "a limit was reached: a call chain had more than 1024 frames" in run.err, run)
     run = Run(interpreter, "ctypes_guest", "leak", "--object=*/ctypes_guest", "--gen-suppressions")
     check(f"{name}: --object and --gen-suppressions", len(run.findings) == 1 and "   fun:Encoder.push\n   fun:leak\n" in run.err, run)
     if has_module(interpreter, "cffi"):

@@ -66,7 +66,7 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {"--error-exitcode", true},  // with the order of kUsage
+    {"--error-exitcode", true},  // in the order of kUsage
     {"--accept-incomplete", false},
     {"--suppressions", true},
     {"--gen-suppressions", false},
