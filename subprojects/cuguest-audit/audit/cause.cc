@@ -8,13 +8,15 @@ namespace cuguest::audit {
 
 std::vector<Caller> CallersOf(const Chain& chain, const Parties& parties) {
   std::vector<Caller> callers;
-  const bool has_functions = std::any_of(chain.begin(), chain.end(), [&](const Frame& frame) {
-    return parties.IsPython(frame.object);
-  });
+  const PartyId interpreter = parties.interpreter();
+  const bool has_functions =
+      interpreter != 0 && std::any_of(chain.begin(), chain.end(), [&](const Frame& frame) {
+        return parties.IsPython(frame.object);
+      });
   for (std::size_t i = chain.size(); i > 0; --i) {
     const Frame& frame = chain[i - 1];
     const PartyId party = parties.Of(frame.object);
-    if (party == 0 || (has_functions && parties.IsInterpreter(frame.object))) {
+    if (party == 0 || (has_functions && party == interpreter)) {
       continue;
     }
     if (callers.empty() || callers.back().party != party) {

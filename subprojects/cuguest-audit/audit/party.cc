@@ -165,10 +165,6 @@ bool Parties::IsPython(std::uint32_t object) const {
   return object < objects_.size() && !objects_[object].function.empty();
 }
 
-bool Parties::IsInterpreter(std::uint32_t object) const {
-  return interpreter_ != 0 && Of(object) == interpreter_;
-}
-
 PartyId Parties::Of(std::uint32_t object) const {
   return object < parties_.size() ? parties_[object] : 0;
 }

@@ -41,9 +41,10 @@ class Parties {
 
   void AddObject(std::uint32_t index, const Object& object);
   [[nodiscard]] PartyId Of(std::uint32_t object) const;
-  // Whether its code is written in Python, or runs that.
+  // Whether its code is written in Python.
   [[nodiscard]] bool IsPython(std::uint32_t object) const;
-  [[nodiscard]] bool IsInterpreter(std::uint32_t object) const;
+  // What runs that; 0: there is none.
+  [[nodiscard]] PartyId interpreter() const { return interpreter_; }
   // The first object with the same code: of the same build id and file name, whatever the folder,
   // or of the same path where it has no build id. A library that is unloaded and loaded again is
   // one, wherever it is.
