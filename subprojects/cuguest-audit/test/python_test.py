@@ -250,7 +250,7 @@ def build_cython(interpreter):
     """Compiles the module into its package; what went wrong, or "" """
     source = write(work / "core.pyx", CYTHON)
     target = packages / "cython_guest"
-    write(target / "__init__.py", "from .core import leak\n")
+    write(target / "__init__.py", "from . import core\n\n\ndef leak(context):\n    core.leak(context)\n")
     script = ("import subprocess, sysconfig, sys; from Cython.Build import cythonize; cythonize(sys.argv[1], language_level=3);"
               "suffix = sysconfig.get_config_var('EXT_SUFFIX');"
               "subprocess.run(['cc', '-shared', '-fPIC', '-g', '-I' + sysconfig.get_path('include'), sys.argv[1][:-3] + 'c',"
@@ -320,6 +320,12 @@ def check_known(name, interpreter):
         culprit, victim, _ = leak_of(run := Run(interpreter, "cython_guest"))
         check(f"{name}: Cython: the module of the package is the culprit", error == "" and victim.get("object") == str(host)
               and pathlib.Path(culprit.get("object", "")).parent == packages / "cython_guest", error or run)
+        # Elsewhere than among installed packages, too.
+        shutil.copytree(packages / "cython_guest", work / "app" / "compiled", dirs_exist_ok=True)
+        for package in packages / "cython_guest", work / "app" / "compiled":
+            culprit, _, finding = leak_of(run := Run(interpreter, package.name))
+            check(f"{name}: Cython: {package.name} and its module are one library", culprit.get("object", "").startswith(f"{package}/core")
+                  and finding["returned"].get("file") == str(package / "__init__.py"), run)
     else:
         skip(f"{name}: Cython", "not installed, or no cc")
 
