@@ -67,6 +67,9 @@ class Analysis::State {
   std::vector<Finding> Leaks() const;
   const std::vector<FirstUse>& FirstUses() const { return first_uses_; }
   std::uint64_t Dropped() const { return ledger_.dropped(); }
+  const std::set<std::string>& Limits() const { return ledger_.limits(); }
+  std::vector<Finding> Noise() const { return noise_.Findings(habits_); }
+  std::uint64_t DroppedNoise() const { return noise_.dropped(); }
   std::vector<ContextId> Stack(std::uint32_t thread) const;
   ContextNote Context(ContextId id) const { return contexts_.NoteOf(id); }
   const std::vector<Object>& objects() const { return parties_.objects(); }
@@ -84,6 +87,10 @@ class Analysis::State {
   };
 
   CausePointer CauseOf(const Event& event) const;
+  void NoteScript(const Cause& cause);
+  [[nodiscard]] bool IsProgram(PartyId party) const {
+    return party == script_ || party == parties_.OfPath(program_);
+  }
   void NoteFirstUse(const Event& event, const Cause& cause);
   [[nodiscard]] bool IsUnloaded(std::uint32_t object) const;
   void EndThread(std::uint32_t number);
@@ -94,6 +101,7 @@ class Analysis::State {
   std::vector<Victim> OthersWithContexts(const Cause& cause, int device) const;
   void OnCall(const Event& event, const CausePointer& cause, Thread* thread);
   void OnResult(CallKind kind, const Cause& cause);
+  void NoteNoise(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
   // Of what the call destroys, before it does: the call that had put it on a stack, or null. For
   // some sources nothing is current behind it.
@@ -114,10 +122,12 @@ class Analysis::State {
   const bool forked_;
   const std::string program_;
   bool ended_ = false;
+  PartyId script_ = 0;  // 0: the program is none, as far as is known
   Parties parties_;
   Contexts contexts_;
   Habits habits_;
   Ledger ledger_;
+  Ledger noise_;
   Captures captures_{&ledger_};
   Settings settings_{&contexts_, &ledger_};
   Primaries primaries_{&contexts_, &ledger_};
@@ -141,6 +151,7 @@ void Analysis::State::OnEvent(const Event& event) {
     return;
   }
   const CausePointer cause = CauseOf(event);
+  NoteScript(*cause);
   NoteFirstUse(event, *cause);
   if (event.kind == EventKind::kInitialized) {
     return;
@@ -183,6 +194,14 @@ CausePointer Analysis::State::CauseOf(const Event& event) const {
     cause->chain = std::move(chain);
   }
   return cause;
+}
+
+// The program is an interpreter then.
+void Analysis::State::NoteScript(const Cause& cause) {
+  if (script_ == 0 && cause.thread == 1 && !cause.callers.empty() &&
+      parties_.IsPython(cause.PlaceOf(cause.callers.front().frame).object)) {
+    script_ = cause.callers.front().party;
+  }
 }
 
 void Analysis::State::NoteFirstUse(const Event& event, const Cause& cause) {
@@ -251,7 +270,10 @@ void Analysis::State::OnWork(const Event& event, const CausePointer& cause,
     const CausePointer put = model.PutBy(event.context);
     const bool unaware =
         put != nullptr && put->party() != cause->party() && put->Has(cause->party());
-    contexts_.AddWorker(event.context, cause, unaware);
+    if (!contexts_.AddWorker(event.context, cause, unaware)) {
+      ledger_.Reach("more than " + std::to_string(kWorkerLimit) +
+                    " libraries worked in one context: what others lose with it is not found");
+    }
   }
 }
 
@@ -298,7 +320,7 @@ std::vector<Victim> Analysis::State::OthersWithContexts(const Cause& cause, int 
   const bool is_called =
       std::any_of(cause.callers.begin(), cause.callers.end(),
                   [&](const Caller& caller) { return caller.party != cause.party(); });
-  if (is_called || cause.party() == 0 || cause.party() == parties_.OfPath(program_)) {
+  if (is_called || cause.party() == 0 || IsProgram(cause.party())) {
     return others;
   }
   const auto is_known = [&](PartyId party) {
@@ -352,6 +374,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
   const CausePointer put = PutBefore(kind, event, *cause, thread->model);
   ChangeStack(kind, event, cause, &thread->model);
   OnResult(kind, *cause);
+  NoteNoise(kind, *cause);
   OnLastError(kind, event, cause, thread);
   if (kind == CallKind::kEndCapture && event.result != kWrongThread) {
     captures_.End(event);
@@ -475,11 +498,31 @@ void Analysis::State::OnResult(CallKind kind, const Cause& cause) {
   }
 }
 
+// The program's own log shows what the program did, and has ended with the driver.
+void Analysis::State::NoteNoise(CallKind kind, const Cause& cause) {
+  if (cause.result == 0 || cause.result == kNotReady || cause.result == kDeinitialized ||
+      cause.party() == 0 || kind == CallKind::kGetLastError || kind == CallKind::kPeekLastError ||
+      IsProgram(cause.party())) {
+    return;
+  }
+  Finding finding = FindingOf(FindingKind::kNoisy, cause);
+  if (cause.callers.size() > 1) {
+    const Caller& caller = cause.callers[cause.callers.size() - 2];
+    finding.victim = cause.PlaceOf(caller.frame);
+    finding.victim_frame = caller.frame;
+  }
+  noise_.Add({std::move(finding), {}});
+}
+
 void Analysis::State::OnDestroyedHandle(ContextId context, const Cause& cause) {
   if (cause.party() == 0) {
     return;
   }
   const ContextFacts* facts = contexts_.Find(context);
+  if (contexts_.IsForgotten(context)) {
+    ledger_.Reach("a context was used after " + std::to_string(kDestroyedLimit) +
+                  " others had been destroyed since its end: who destroyed it is not known");
+  }
   const Cause* destroyed = facts != nullptr ? facts->destroyed.get() : nullptr;
   // Whose fault it is: who destroyed what another had made and still counts on did it.
   if (destroyed != nullptr && facts->made != nullptr && destroyed->party() != 0 &&
@@ -616,6 +659,14 @@ std::vector<Finding> Analysis::Findings() const { return state_->Findings(); }
 std::vector<Finding> Analysis::Leaks() const { return state_->Leaks(); }
 
 const std::vector<Analysis::FirstUse>& Analysis::FirstUses() const { return state_->FirstUses(); }
+
+std::vector<std::string> Analysis::Limits() const {
+  return {state_->Limits().begin(), state_->Limits().end()};
+}
+
+std::vector<Finding> Analysis::Noise() const { return state_->Noise(); }
+
+std::uint64_t Analysis::DroppedNoise() const { return state_->DroppedNoise(); }
 
 std::uint64_t Analysis::Dropped() const { return state_->Dropped(); }
 

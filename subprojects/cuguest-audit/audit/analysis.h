@@ -57,6 +57,12 @@ class Analysis {
   [[nodiscard]] std::vector<Finding> Findings() const;
   // How often one was dropped because there were too many different ones.
   [[nodiscard]] std::uint64_t Dropped() const;
+  // Other limits that were reached, so that findings may be missing: for people.
+  [[nodiscard]] std::vector<std::string> Limits() const;
+  // Calls that failed in a library: of the kind kNoisy, with the next caller as the victim. Those
+  // of the program itself are none.
+  [[nodiscard]] std::vector<Finding> Noise() const;
+  [[nodiscard]] std::uint64_t DroppedNoise() const;
 
   // What is never given back: references of primary contexts, and contexts of libraries that were
   // unloaded. To be asked after the last event.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace cuguest::audit {
@@ -19,6 +20,8 @@ constexpr int kBreaking[] = {900, 902, 905, kImplicitUse, 907};
 
 void Captures::Begin(const Event& event, std::shared_ptr<const Cause> cause) {
   if (captures_.size() == kCaptureLimit) {
+    ledger_->Reach("more than " + std::to_string(kCaptureLimit) +
+                   " captures were in progress at one time: who breaks the oldest is not found");
     captures_.erase(captures_.begin());
   }
   captures_.push_back({event.value, event.setting, std::move(cause)});

@@ -8,10 +8,15 @@ namespace cuguest::audit {
 
 std::vector<Caller> CallersOf(const Chain& chain, const Parties& parties) {
   std::vector<Caller> callers;
+  const PartyId interpreter = parties.interpreter();
+  const bool has_functions =
+      interpreter != 0 && std::any_of(chain.begin(), chain.end(), [&](const Frame& frame) {
+        return parties.IsPython(frame.object);
+      });
   for (std::size_t i = chain.size(); i > 0; --i) {
     const Frame& frame = chain[i - 1];
     const PartyId party = parties.Of(frame.object);
-    if (party == 0) {
+    if (party == 0 || (has_functions && party == interpreter)) {
       continue;
     }
     if (callers.empty() || callers.back().party != party) {
@@ -25,6 +30,7 @@ std::vector<Caller> CallersOf(const Chain& chain, const Parties& parties) {
 Cause::Cause(const Event& event, const Parties& parties)
     : call(event.name),
       thread(event.thread),
+      os_thread(event.os_thread),
       time_ns(event.time_ns),
       result(event.result),
       device(event.device),
@@ -58,6 +64,7 @@ Finding FindingOf(FindingKind kind, const Cause& cause) {
   }
   finding.count = 1;
   finding.thread = cause.thread;
+  finding.os_thread = cause.os_thread;
   finding.time_ns = cause.time_ns;
   finding.result = cause.result;
   finding.device = cause.device;

@@ -27,7 +27,8 @@ struct Caller {
   std::size_t frame = 0;      // index of its innermost one
 };
 
-// Outermost first. Frames of no party that called the outermost are left out.
+// Outermost first. Frames of no party that called the outermost are left out. The interpreter of
+// Python is a party only where the functions that it runs are not known.
 std::vector<Caller> CallersOf(const Chain& chain, const Parties& parties);
 
 struct Cause {
@@ -44,6 +45,7 @@ struct Cause {
 
   std::string call;
   std::uint32_t thread = 0;
+  std::shared_ptr<const OsThread> os_thread;  // null: not known
   std::uint64_t time_ns = 0;
   int result = 0;
   int device = -1;

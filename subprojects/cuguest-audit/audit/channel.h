@@ -48,6 +48,8 @@ inline constexpr char kChannelVariable[] = "CUGUEST_AUDIT_CHANNEL";  // where to
 inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
 // Patterns of calls' names, with commas between: the first call of each function is an event.
 inline constexpr char kWatchVariable[] = "CUGUEST_AUDIT_WATCH";
+// If it is there, each call that fails is an event.
+inline constexpr char kNoiseVariable[] = "CUGUEST_AUDIT_NOISE";
 // Paths of libcupti.so and libsanitizer-public.so, where the usual ones are not to be used.
 inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
 inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
@@ -88,10 +90,14 @@ enum class RecordKind : std::uint8_t {
   kContinuation,  // of the record before
   kEvent,         // EventRecord
   kChain,         // ChainRecord, then its FrameRecords
-  kObject,  // TextRecord: the path; then, after zeros, the build id in hexadecimal and the soname
+  // TextRecord: the path; then, after zeros, the build id in hexadecimal, the soname, the length of
+  // the package in decimal and the function, as Object has them
+  kObject,
   kName,    // TextRecord: the name of a call
   kSource,  // TextRecord: the name of the source that gives this process's events
   kNote,    // TextRecord: a source that could not be had, what a source cannot see: for people
+  kThread,  // ThreadRecord: before the thread's first event
+  kLimit,  // TextRecord: a limit of the collector that was reached, and what is missing: for people
 };
 
 inline constexpr std::size_t kSlotBody = 112;
@@ -145,6 +151,12 @@ struct TextRecord {
   std::uint32_t number;  // of the name or object; objects from 1
   std::uint32_t reserved;
   // then the text, to the end of the record
+};
+
+struct ThreadRecord {
+  std::uint32_t thread;
+  std::int32_t id;  // as the process sees it
+  // then the name, to the end of the record
 };
 
 inline std::size_t ChannelBytes(std::uint32_t slots) {

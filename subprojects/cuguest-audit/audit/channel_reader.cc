@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
@@ -218,7 +219,10 @@ class ChannelReader::Channel {
       case RecordKind::kName:
       case RecordKind::kSource:
       case RecordKind::kNote:
+      case RecordKind::kLimit:
         return TakeText(kind);
+      case RecordKind::kThread:
+        return TakeThread();
       case RecordKind::kContinuation:
         break;
     }
@@ -231,17 +235,30 @@ class ChannelReader::Channel {
     const std::string text(body_.begin() + sizeof(record), body_.end());
     if (kind == RecordKind::kSource) process_->source = text;
     if (kind == RecordKind::kNote) process_->notes.push_back(text);
+    if (kind == RecordKind::kLimit) process_->limits.push_back(text);
     if (kind == RecordKind::kName) Put(&names_, record.number, text);
     if (kind == RecordKind::kObject) {
       std::string_view rest = text;
       Object object;
-      for (std::string* part : {&object.path, &object.build_id, &object.soname}) {
+      std::string package;
+      for (std::string* part :
+           {&object.path, &object.build_id, &object.soname, &package, &object.function}) {
         const std::size_t zero = std::min(rest.find('\0'), rest.size());
         *part = rest.substr(0, zero);
         rest.remove_prefix(std::min(zero + 1, rest.size()));
       }
+      object.package =
+          std::min<std::size_t>(std::strtoul(package.c_str(), nullptr, 10), object.path.size());
       Put(&process_->objects, record.number, std::move(object));
     }
+    return true;
+  }
+
+  bool TakeThread() {
+    ThreadRecord record = {};
+    if (!Take(body_, 0, &record)) return false;
+    os_threads_[record.thread] = std::make_shared<const OsThread>(
+        OsThread{record.id, std::string(body_.begin() + sizeof(record), body_.end())});
     return true;
   }
 
@@ -289,8 +306,13 @@ class ChannelReader::Channel {
     event.value = record.value;
     event.old_value = record.old_value;
     event.chain = FindChain(record);
+    const auto os_thread = os_threads_.find(record.thread);
+    if (os_thread != os_threads_.end()) event.os_thread = os_thread->second;
     on_event(*process_, event);
-    if (event.kind == EventKind::kThreadEnd) chains_.erase(record.thread);
+    if (event.kind == EventKind::kThreadEnd) {
+      chains_.erase(record.thread);
+      os_threads_.erase(record.thread);
+    }
     return true;
   }
 
@@ -341,6 +363,7 @@ class ChannelReader::Channel {
   std::vector<std::uint8_t> body_;
   std::vector<std::string> names_;
   std::unordered_map<std::uint32_t, std::vector<ThreadChain>> chains_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<const OsThread>> os_threads_;
   ChannelProcess* process_ = nullptr;
 };
 

@@ -28,9 +28,10 @@ struct ChannelProcess {
   std::string program;             // path of the executable
   std::string source;              // of its events: "cupti", "cudasim"; empty: none could be had
   std::vector<std::string> notes;  // why a source could not be had, what this one does not see
-  std::vector<Object> objects;     // Frame::object is an index into it; the first is no object
-  std::uint64_t lost = 0;          // events dropped, because the reader was slower than the process
-  std::uint64_t unread = 0;        // slots that were being written
+  std::vector<std::string> limits;  // that the collector reached, and what is missing for that
+  std::vector<Object> objects;      // Frame::object is an index into it; the first is no object
+  std::uint64_t lost = 0;    // events dropped, because the reader was slower than the process
+  std::uint64_t unread = 0;  // slots that were being written
   std::uint64_t broken = 0;  // records that cannot be read: their writer died, or they are bad
   bool started = true;       // false: the process has ended before it began its channel
   bool ended = false;        // the process is gone, and everything of it was read

@@ -2,6 +2,7 @@
 
 #include "audit/contexts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cuguest::audit {
@@ -53,11 +54,16 @@ void Contexts::SetUsed(ContextId id) {
   }
 }
 
-void Contexts::AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware) {
+bool Contexts::AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware) {
   const auto found = facts_.find(id);
-  if (found != facts_.end() && found->second.workers.size() < kWorkerLimit) {
-    found->second.workers.emplace(work->party(), Worker{work, unaware});
+  if (found == facts_.end()) {
+    return true;
   }
+  std::map<PartyId, Worker>& workers = found->second.workers;
+  if (workers.size() < kWorkerLimit) {
+    workers.emplace(work->party(), Worker{work, unaware});
+  }
+  return workers.count(work->party()) != 0;
 }
 
 void Contexts::RemoveWorker(ContextId id, PartyId party) {
@@ -75,6 +81,7 @@ void Contexts::Destroy(ContextId id, std::shared_ptr<const Cause> destroyed) {
   facts.destroyed = std::move(destroyed);
   destroyed_.push_back(id);
   if (destroyed_.size() > kDestroyedLimit) {
+    last_forgotten_ = std::max(last_forgotten_, destroyed_.front());
     facts_.erase(destroyed_.front());
     destroyed_.pop_front();
   }

@@ -51,10 +51,15 @@ class Contexts {
   // A primary replaces the one that its device had, which counts as destroyed by the same call.
   ContextFacts* Make(ContextId id, int device, bool primary, std::shared_ptr<const Cause> made);
   void SetUsed(ContextId id);
-  void AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware);
+  // False if there are kWorkerLimit others.
+  bool AddWorker(ContextId id, const std::shared_ptr<const Cause>& work, bool unaware);
   // It frees what it made.
   void RemoveWorker(ContextId id, PartyId party);
   void Destroy(ContextId id, std::shared_ptr<const Cause> destroyed);
+  // Whether it was destroyed, and kDestroyedLimit others since.
+  [[nodiscard]] bool IsForgotten(ContextId id) const {
+    return id <= last_forgotten_ && Find(id) == nullptr;
+  }
 
   template <typename Visit>
   void ForEachLiving(const Visit& visit) const {
@@ -69,6 +74,7 @@ class Contexts {
   std::map<ContextId, ContextFacts> facts_;
   std::map<int, ContextId> primaries_;  // by device
   std::deque<ContextId> destroyed_;     // the oldest first
+  ContextId last_forgotten_ = 0;        // the highest
   bool had_any_ = false;
   bool had_device_zero_ = false;
 };

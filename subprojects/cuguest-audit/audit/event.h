@@ -8,6 +8,7 @@
 #ifndef CUGUEST_AUDIT_EVENT_H_
 #define CUGUEST_AUDIT_EVENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,18 +24,28 @@ using ContextId = std::uint64_t;
 inline constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
 
 // A program or shared library, known by its path from when it was first seen, so that one that
-// was unloaded keeps its name.
+// was unloaded keeps its name; or a function of Python, by the file that it is written in.
 struct Object {
   std::string path;
-  std::string build_id;     // in hexadecimal; empty if it has none
-  std::string file = {};    // that has its code, where `path` is no file
-  std::string soname = {};  // empty: it has none, or that is not known
+  std::string build_id;       // in hexadecimal; empty if it has none
+  std::string file = {};      // that has its code, where `path` is no file
+  std::string soname = {};    // empty: it has none, or that is not known
+  std::size_t package = 0;    // length of the part of `path` that is the outermost Python package
+                              // around it; 0: it is in none
+  std::string function = {};  // of Python, with the classes around it; empty: native code
+};
+
+// A thread as the operating system knows it.
+struct OsThread {
+  int id = 0;
+  std::string name;  // when it was first seen
 };
 
 // One frame of a thread's native stack.
 struct Frame {
   std::uint32_t object;   // index into the process's objects; 0: code in no object (JIT)
-  std::uint64_t offset;   // of the return address in the object; of JIT code the address itself
+  std::uint64_t offset;   // of the return address in the object; of JIT code the address itself; of
+                          // a function of Python the line
   std::uint64_t address;  // canonical frame address: with `object`, the frame's identity
 };
 
@@ -80,6 +91,7 @@ struct Event {
   std::uint64_t value = 0;
   std::uint64_t old_value = 0;         // or kUnknownValue
   std::shared_ptr<const Chain> chain;  // never null for events of a call; may be empty
+  std::shared_ptr<const OsThread> os_thread = nullptr;  // null: not known
 };
 
 }  // namespace cuguest::audit

@@ -39,6 +39,7 @@ constexpr KindRow kKinds[] = {
     {FindingKind::kLeakedReference, "never released a primary context", "leaked-reference"},
     {FindingKind::kLeakedContext, "never destroyed a context", "leaked-context"},
     {FindingKind::kForbidden, "did what is forbidden", "forbidden-use"},
+    {FindingKind::kNoisy, "made a call that failed", "noisy-call"},
 };
 static_assert(std::size(kKinds) == kFindingKinds);
 
@@ -94,14 +95,23 @@ const char* Identifier(FindingKind kind) {
   return kKinds[static_cast<std::size_t>(kind)].identifier;
 }
 
+std::string ThreadText(const Finding& finding) {
+  std::string text = "thread " + std::to_string(finding.thread);
+  if (finding.os_thread != nullptr) {
+    text +=
+        " (tid " + std::to_string(finding.os_thread->id) + ", \"" + finding.os_thread->name + "\")";
+  }
+  return text;
+}
+
 std::string Text(const Finding& finding, const std::vector<Object>& objects) {
   std::string text = std::string(Identifier(finding.kind)) + " by " + finding.call + "\n";
   text += "  culprit " + PlaceText(finding.culprit.object, finding.culprit.offset, objects) + "\n";
   text += "  victim " + PlaceText(finding.victim.object, finding.victim.offset, objects) + "\n";
   text += "  before " + ContextText(finding.before, objects) + "\n";
   text += "  after " + ContextText(finding.after, objects) + "\n";
-  text += "  count " + std::to_string(finding.count) + ", first in thread " +
-          std::to_string(finding.thread) + " at " + std::to_string(finding.time_ns) + " ns\n";
+  text += "  count " + std::to_string(finding.count) + ", first in " + ThreadText(finding) +
+          " at " + std::to_string(finding.time_ns) + " ns\n";
   text += "  result " + std::to_string(finding.result) + ", device " +
           std::to_string(finding.device) + ", depth " + std::to_string(finding.depth) + "\n";
   if (finding.setting >= 0 || finding.kind == FindingKind::kChangedSetting) {

@@ -39,8 +39,9 @@ enum class FindingKind : std::uint8_t {
   kLeakedReference,       // a primary context was retained and never released
   kLeakedContext,         // a context of a library that was unloaded was never destroyed
   kForbidden,             // what the user forbids
+  kNoisy,                 // a call that failed
 };
-inline constexpr std::size_t kFindingKinds = 21;
+inline constexpr std::size_t kFindingKinds = 22;
 
 // For people: "leaked push".
 const char* Name(FindingKind kind);
@@ -77,6 +78,7 @@ struct Finding {
   std::uint64_t count = 0;  // times that the same culprit did this to the same victim
   // Of the first time:
   std::uint32_t thread = 0;
+  std::shared_ptr<const OsThread> os_thread;  // null: not known
   std::uint64_t time_ns = 0;
   int result = 0;      // of the call
   ContextNote before;  // what the victim had current, or the context that it is about
@@ -98,6 +100,9 @@ struct Finding {
   // there might be no finding.
   FindingRef cause;
 };
+
+// "thread 1 (tid 4711, "worker")", of the first time.
+std::string ThreadText(const Finding& finding);
 
 // The finding as text of several lines, ending with a newline; the same for the same findings of
 // the same process. `objects` are those that frames have the indices of.

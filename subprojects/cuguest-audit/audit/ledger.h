@@ -71,6 +71,10 @@ class Ledger {
   // How often one was dropped because there were kLedgerLimit.
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
+  // Another limit was reached, so that findings may be missing: which one, for people.
+  void Reach(const std::string& limit) { limits_.insert(limit); }
+  [[nodiscard]] const std::set<std::string>& limits() const { return limits_; }
+
  private:
   using PlaceKey = std::pair<std::uint32_t, std::uint64_t>;
   using VictimKey = std::tuple<PlaceKey, Minds, PartyId>;
@@ -82,6 +86,7 @@ class Ledger {
   void AddTo(const Charge& charge, Charges* charges);
 
   std::uint64_t dropped_ = 0;
+  std::set<std::string> limits_;
   Charges charges_;
   // Those whose victims depend on what happens in a thread, by its number.
   std::map<std::uint32_t, Charges> of_threads_;

@@ -117,6 +117,11 @@ void LogWriter::OnUnaudited(std::uint32_t process, const std::string& why) {
   *out_ += "unaudited " + Escaped(why) + "\n";
 }
 
+void LogWriter::OnLimit(std::uint32_t process, const std::string& text) {
+  Switch(process);
+  *out_ += "limit " + Escaped(text) + "\n";
+}
+
 void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
   Switch(process);
   *out_ += "lost " + std::to_string(loss.events) + " " + std::to_string(loss.records) + "\n";
@@ -124,13 +129,19 @@ void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
 
 void LogWriter::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
   Switch(process);
-  *out_ += "object " + std::to_string(index) + " " + WordOf(object.build_id) +
-           (object.soname.empty() ? "" : ":" + WordOf(object.soname)) + " " + Escaped(object.path) +
-           "\n";
+  std::string word = WordOf(object.build_id);
+  const bool is_pythons = object.package != 0 || !object.function.empty();
+  if (!object.soname.empty() || is_pythons) {
+    word += ":" + (object.soname.empty() ? "" : WordOf(object.soname));
+  }
+  if (is_pythons) word += ":" + std::to_string(object.package);
+  if (!object.function.empty()) word += ":" + WordOf(object.function);
+  *out_ += "object " + std::to_string(index) + " " + word + " " + Escaped(object.path) + "\n";
 }
 
 void LogWriter::OnEvent(std::uint32_t process, const Event& event) {
   Switch(process);
+  NameThread(event);
   const std::size_t chain =
       event.chain == nullptr || event.chain->empty() ? 0 : NumberOf(*event.chain);
   *out_ += std::string(kEventKinds[static_cast<std::size_t>(event.kind)]) + " " +
@@ -164,6 +175,19 @@ void LogWriter::Switch(std::uint32_t process) {
   }
 }
 
+void LogWriter::NameThread(const Event& event) {
+  const auto thread = std::make_pair(process_, event.thread);
+  if (event.os_thread != nullptr) {
+    std::shared_ptr<const OsThread>& known = threads_[thread];
+    if (known != event.os_thread) {
+      *out_ += "thread " + std::to_string(event.thread) + " " +
+               std::to_string(event.os_thread->id) + " " + Escaped(event.os_thread->name) + "\n";
+    }
+    known = event.os_thread;
+  }
+  if (event.kind == EventKind::kThreadEnd) threads_.erase(thread);
+}
+
 std::size_t LogWriter::NumberOf(const Chain& chain) {
   std::vector<Chain>& chains = chains_[process_];
   chains.resize(kLogChains);
@@ -186,6 +210,7 @@ std::size_t LogWriter::NumberOf(const Chain& chain) {
 struct LogReader::State {
   struct ProcessState {
     std::set<std::uint32_t> objects;
+    std::map<std::uint32_t, std::shared_ptr<const OsThread>> threads;
     std::vector<std::shared_ptr<const Chain>> chains =
         std::vector<std::shared_ptr<const Chain>>(kLogChains);
   };
@@ -195,7 +220,9 @@ struct LogReader::State {
   std::string OnSource(std::string_view line, EventSink* sink) const;
   std::string OnNote(std::string_view line, EventSink* sink) const;
   std::string OnUnaudited(std::string_view line, EventSink* sink) const;
+  std::string OnLimit(std::string_view line, EventSink* sink) const;
   std::string OnLoss(std::string_view line, EventSink* sink) const;
+  std::string OnThread(std::string_view line) const;
   std::string OnObject(std::string_view line, EventSink* sink);
   std::string OnChain(std::string_view line);
   std::string OnEvent(EventKind kind, std::string_view line, EventSink* sink);
@@ -259,6 +286,24 @@ std::string LogReader::State::OnUnaudited(std::string_view line, EventSink* sink
   return "";
 }
 
+std::string LogReader::State::OnLimit(std::string_view line, EventSink* sink) const {
+  std::string text;
+  if (line.empty() || !Unescape(line, &text)) return "not a limit: TEXT";
+  sink->OnLimit(number, text);
+  return "";
+}
+
+std::string LogReader::State::OnThread(std::string_view line) const {
+  std::uint32_t thread = 0;
+  OsThread found;
+  if (!Parse(Take(&line, ' '), &thread) || !Parse(Take(&line, ' '), &found.id) ||
+      !Unescape(line, &found.name)) {
+    return "not a thread: NUMBER ID NAME";
+  }
+  process->threads[thread] = std::make_shared<const OsThread>(std::move(found));
+  return "";
+}
+
 std::string LogReader::State::OnLoss(std::string_view line, EventSink* sink) const {
   Loss loss;
   if (!Parse(Take(&line, ' '), &loss.events) || !Parse(line, &loss.records)) {
@@ -274,9 +319,13 @@ std::string LogReader::State::OnObject(std::string_view line, EventSink* sink) {
   Object object;
   std::string_view word = Take(&line, ' ');
   object.build_id = Take(&word, ':');
-  object.soname = word;
-  if (!has_index || object.build_id.empty() || !Unescape(line, &object.path)) {
-    return "not an object: NUMBER BUILD_ID[:SONAME] PATH";
+  object.soname = Take(&word, ':');
+  const std::string_view package = Take(&word, ':');
+  object.function = word;
+  if (!has_index || object.build_id.empty() || !Unescape(line, &object.path) ||
+      (!package.empty() && !Parse(package, &object.package)) ||
+      object.package > object.path.size()) {
+    return "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH";
   }
   if (object.build_id == "-") {
     object.build_id.clear();
@@ -332,6 +381,11 @@ std::string LogReader::State::OnEvent(EventKind kind, std::string_view line, Eve
     if (std::string wrong = OnField(name, value, &event); !wrong.empty()) {
       return wrong;
     }
+  }
+  const auto thread = process->threads.find(event.thread);
+  if (thread != process->threads.end()) {
+    event.os_thread = thread->second;
+    if (kind == EventKind::kThreadEnd) process->threads.erase(thread);
   }
   sink->OnEvent(number, event);
   return "";
@@ -441,6 +495,12 @@ std::string LogReader::ReadLine(std::string_view line) {
   }
   if (kind == "unaudited") {
     return state_->OnUnaudited(line, sink_);
+  }
+  if (kind == "limit") {
+    return state_->OnLimit(line, sink_);
+  }
+  if (kind == "thread") {
+    return state_->OnThread(line);
   }
   if (kind == "lost") {
     return state_->OnLoss(line, sink_);

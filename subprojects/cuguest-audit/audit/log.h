@@ -7,6 +7,8 @@
 //     source cupti
 //     object 1 - /usr/bin/python3
 //     object 2 8f3a...:libmine.so.1 /usr/lib/libmine.so.1.4
+//     object 3 -::22:Encoder.encode /home/me/work/encoding/codec.py
+//     thread 1 4711 python3
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
 //     end
@@ -17,12 +19,14 @@
 // `process NUMBER PID PARENT KIND START PROGRAM` begins a process; KIND is "forked" for a copy of
 // its parent and "-" for others, START the CLOCK_MONOTONIC at which its times begin. `process
 // NUMBER` goes back to one. What follows is of that process: where its events are from, notes about
-// that, `unaudited WHY`, `lost EVENTS RECORDS`, objects, chains and events. A chain is its frames,
-// innermost first, as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a number, below
-// kLogChains, that a later chain may take over. An event is its kind, the thread, the time in
-// nanoseconds, the name of the call ("-": none) and what is not as Event has it from the beginning
-// of: result, before, after, context, device, primary, setting, value, old; and its chain, if it
-// has one that is not empty. A log without its last line was cut off.
+// that, `unaudited WHY`, `lost EVENTS RECORDS`, `limit TEXT`, objects, threads, chains and events.
+// An object is NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH, with the members of Object.
+// `thread NUMBER ID NAME` is before the first event of a thread. A chain is its frames, innermost
+// first, as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a number, below kLogChains,
+// that a later chain may take over. An event is its kind, the thread, the time in nanoseconds, the
+// name of the call ("-": none) and what is not as Event has it from the beginning of: result,
+// before, after, context, device, primary, setting, value, old; and its chain, if it has one that
+// is not empty. A log without its last line was cut off.
 //
 // Thread-safe: no.
 
@@ -35,6 +39,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "audit/event.h"
@@ -76,6 +81,8 @@ class EventSink {
   virtual void OnNote(std::uint32_t /*process*/, const std::string& /*text*/) {}
   // The process uses CUDA, and nothing gives its events.
   virtual void OnUnaudited(std::uint32_t /*process*/, const std::string& /*why*/) {}
+  // A limit of the collection was reached: what is missing for that, for people.
+  virtual void OnLimit(std::uint32_t /*process*/, const std::string& /*text*/) {}
   // In all, at the end; not told if there is none.
   virtual void OnLoss(std::uint32_t /*process*/, const Loss& /*loss*/) {}
   virtual void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) = 0;
@@ -92,6 +99,7 @@ class LogWriter final : public EventSink {
   void OnSource(std::uint32_t process, const std::string& name) override;
   void OnNote(std::uint32_t process, const std::string& text) override;
   void OnUnaudited(std::uint32_t process, const std::string& why) override;
+  void OnLimit(std::uint32_t process, const std::string& text) override;
   void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
@@ -101,10 +109,13 @@ class LogWriter final : public EventSink {
  private:
   void Switch(std::uint32_t process);
   std::size_t NumberOf(const Chain& chain);
+  void NameThread(const Event& event);
 
   std::string* const out_;
   std::uint32_t process_ = 0;                           // that lines are of
   std::map<std::uint32_t, std::vector<Chain>> chains_;  // of each process, by number
+  // That are written and have not ended, by process and number.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<const OsThread>> threads_;
 };
 
 // Reads a log, piece by piece as it comes, and tells `sink` what is there.

@@ -6,9 +6,12 @@
 #include <initializer_list>
 
 #include "audit/system_object.h"
+#include "audit/text.h"
 
 namespace cuguest::audit {
 namespace {
+
+constexpr char kInterpreter[] = "python";
 
 bool IsInFolder(std::string_view path, std::initializer_list<std::string_view> folders) {
   for (const std::string_view folder : folders) {
@@ -71,15 +74,31 @@ std::string PackageParty(std::string_view path) {
   return party;
 }
 
+// Modules that are linked into the interpreter, and those of the folder that has its version:
+// "lib/python3.12/threading.py".
+bool IsOfStandardLibrary(std::string_view path) {
+  if (StartsWith(path, "<frozen ")) return true;
+  for (const std::string_view lib : {"/lib/python", "/lib64/python"}) {
+    const std::size_t found = path.find(lib);
+    if (found == std::string_view::npos) continue;
+    std::string_view rest = path.substr(found + lib.size());
+    const std::string_view version = TakeFolder(&rest);
+    const bool is_version = version.find_first_of('.') != std::string_view::npos &&
+                            version.find_first_not_of(".0123456789t") == std::string_view::npos;
+    if (is_version && !rest.empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-std::string PartyName(std::string_view path, std::string_view soname) {
+std::string PartyName(std::string_view path, std::string_view soname, std::size_t package) {
   const SystemRole role = RoleOf(soname, path);
   if (role == SystemRole::kPassesOn) {
     return "";
   }
   if (role == SystemRole::kInterpreter) {
-    return "python";
+    return kInterpreter;
   }
   // A package's libraries may be beside it, in NAME.libs.
   const std::string_view in_packages = InPackages(path);
@@ -91,7 +110,19 @@ std::string PartyName(std::string_view path, std::string_view soname) {
     }
     return party;
   }
-  return std::string(path);
+  if (in_packages.empty() && IsOfStandardLibrary(path)) {
+    return "";
+  }
+  return std::string(package == 0 ? path : path.substr(0, package));
+}
+
+std::string_view PackageOf(const Object& object) {
+  const std::string_view path = object.path;
+  const std::string_view in_packages = InPackages(path);
+  if (in_packages.empty()) return object.package == 0 ? path : path.substr(0, object.package);
+  const std::size_t slash = in_packages.find('/');
+  return slash == std::string_view::npos ? path
+                                         : path.substr(0, path.size() - in_packages.size() + slash);
 }
 
 Parties::Parties() : objects_(1), parties_(1), canonical_(1) {}
@@ -112,11 +143,12 @@ void Parties::AddObject(std::uint32_t index, const Object& object) {
   // Code that has its file elsewhere is told apart from that file's.
   const std::string name_of_code =
       object.build_id.empty() ? object.path : object.path.substr(object.path.rfind('/') + 1);
-  const auto code = std::make_tuple(object.build_id, name_of_code, object.file);
+  const auto code = std::make_tuple(object.build_id, name_of_code, object.file + object.function);
   canonical_[index] = code_.emplace(code, index).first->second;
-  const std::string name = PartyName(object.path, object.soname);
+  const std::string name = PartyName(object.path, object.soname, object.package);
   parties_[index] =
       name.empty() ? 0 : ids_.emplace(name, static_cast<PartyId>(ids_.size() + 1)).first->second;
+  if (name == kInterpreter) interpreter_ = parties_[index];
 }
 
 std::uint32_t Parties::Canonical(std::uint32_t object) const {
@@ -127,6 +159,10 @@ PartyId Parties::OfPath(std::string_view path) const {
   const std::string name = PartyName(path);
   const auto found = ids_.find(name);
   return name.empty() || found == ids_.end() ? 0 : found->second;
+}
+
+bool Parties::IsPython(std::uint32_t object) const {
+  return object < objects_.size() && !objects_[object].function.empty();
 }
 
 PartyId Parties::Of(std::uint32_t object) const {

@@ -7,6 +7,7 @@
 #ifndef CUGUEST_AUDIT_PARTY_H_
 #define CUGUEST_AUDIT_PARTY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -21,11 +22,16 @@ namespace cuguest::audit {
 // An object is a party of its own, by its path, but for these:
 // - A Python package, all that is under one site-packages/NAME/, is one; NVIDIA's is one for each
 //   folder in it. The packages of CuPy are one, and those of JAX.
+//   So is another package, by the folder of the outermost one: `package` is the length of that.
 // - An interpreter and its library are "python".
 // - What only passes calls on is none, and "" here: the C and C++ libraries, OpenMP, ctypes and
-//   cffi, the packages that wrap CUDA for Python, and cuguest, whose guards act for their caller.
-//   These are recognised by their sonames (audit/system_object.h).
-std::string PartyName(std::string_view path, std::string_view soname = "");
+//   cffi, the packages that wrap CUDA for Python, Python's standard library, and cuguest, whose
+//   guards act for their caller. Native ones are recognised by their sonames
+//   (audit/system_object.h).
+std::string PartyName(std::string_view path, std::string_view soname = "", std::size_t package = 0);
+
+// The folder or the file that is the party of a function of Python.
+std::string_view PackageOf(const Object& object);
 
 using PartyId = std::uint32_t;  // 0: none; a frame is then of the party that called it
 
@@ -35,6 +41,10 @@ class Parties {
 
   void AddObject(std::uint32_t index, const Object& object);
   [[nodiscard]] PartyId Of(std::uint32_t object) const;
+  // Whether its code is written in Python.
+  [[nodiscard]] bool IsPython(std::uint32_t object) const;
+  // What runs that; 0: there is none.
+  [[nodiscard]] PartyId interpreter() const { return interpreter_; }
   // The first object with the same code: of the same build id and file name, whatever the folder,
   // or of the same path where it has no build id. A library that is unloaded and loaded again is
   // one, wherever it is.
@@ -48,6 +58,7 @@ class Parties {
   std::vector<PartyId> parties_;          // of the objects
   std::vector<std::uint32_t> canonical_;  // of the objects
   std::map<std::string, PartyId> ids_;
+  PartyId interpreter_ = 0;
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t>
       code_;  // by what identifies it
 };

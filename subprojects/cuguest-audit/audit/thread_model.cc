@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -94,9 +95,15 @@ ThreadModel::Strand* ThreadModel::StrandOf(const Chain& chain) {
   });
   if (found == strands_.end()) {
     if (strands_.size() == kStrandLimit) {
-      strands_.erase(std::min_element(
+      const auto oldest = std::min_element(
           strands_.begin(), strands_.end(),
-          [](const Strand& a, const Strand& b) { return a.last_seen < b.last_seen; }));
+          [](const Strand& a, const Strand& b) { return a.last_seen < b.last_seen; });
+      // Of less than two nobody is left with what the other did.
+      if (oldest->activations.size() > 1) {
+        ledger_->Reach("a thread ran more than " + std::to_string(kStrandLimit) +
+                       " stacks of calls, as fibers do: what was left in the oldest is not found");
+      }
+      strands_.erase(oldest);
     }
     found = strands_.insert(strands_.end(), {outermost.object, outermost.address, 0});
   }
@@ -229,6 +236,8 @@ bool ThreadModel::Regain(Content* content) {
 void ThreadModel::Put(Entry entry) {
   stack_.push_back(std::move(entry));
   if (stack_.size() > kStackLimit) {
+    ledger_->Reach("a stack had more than " + std::to_string(kStackLimit) +
+                   " contexts: what is done to those below is not found");
     Settle(&stack_.front().pending);
     stack_.pop_front();
     ++base_;

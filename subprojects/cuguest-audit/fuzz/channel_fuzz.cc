@@ -34,7 +34,7 @@ std::string ChannelOf(cuguest_fuzz::Input input) {
   for (; !input.empty() && ticket < kSlots; ++ticket) {
     ChannelSlot& slot = slots[ticket];
     const unsigned kind = input.Byte();
-    slot.kind = static_cast<RecordKind>(kind % 8);
+    slot.kind = static_cast<RecordKind>(kind % 10);
     slot.slots = static_cast<std::uint16_t>(1 + (kind & 0x40 ? input.Below(5) - 1 : 0));
     slot.size = kind & 0x20 ? input.Word() : input.Below(kSlotBody + 1);
     slot.sequence.store(kind & 0x80 ? input.Byte() : ticket + 1);

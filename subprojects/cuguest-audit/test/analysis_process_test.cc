@@ -7,6 +7,7 @@
 #include "audit/analysis.h"
 
 #include <string>
+#include <vector>
 
 #include "test/scenario.h"
 #include "test/support/test.h"
@@ -51,6 +52,14 @@ BOOST_AUTO_TEST_CASE(primary_created_on_a_librarys_own_thread) {
   BOOST_TEST(FindingsIn(kHost + "t2 context cudaMalloc context=5 device=0 primary=1 | host\n") ==
              "");
   BOOST_TEST(FindingsIn("check 0>0 | host\nt2 " + made) == "");
+  // A script is the program, and a package is not.
+  const std::string script =
+      "context cuCtxCreate context=1 device=0 | ffi libpython third script python\n"
+      "cuCtxCreate 0>1 context=1 | ffi libpython third script python\n"
+      "t2 context cudaMalloc context=5 device=0 primary=1 | ffi libpython ";
+  BOOST_TEST(FindingsIn(script + "script threading\n") == "");
+  BOOST_TEST(FindingsIn(script + "encoder threading\n") ==
+             "created-primary cudaMalloc encoder>third");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_never_given_back) {
@@ -397,6 +406,85 @@ BOOST_AUTO_TEST_CASE(after_shutdown) {
   BOOST_TEST(FindingsIn("process_end\n2* cuMemFree 0>0 result=4 | third host") ==
              "after-shutdown cuMemFree third>- x2");
   BOOST_TEST(FindingsIn("process_end\ncuLibraryUnload 0>0 result=4 | third host") == "");
+}
+
+BOOST_AUTO_TEST_CASE(calls_that_fail_are_noise) {
+  const auto noise = [](const std::string& events) {
+    Replayed replayed(LogOf(kHost + events));
+    std::string text;
+    for (const cuguest::audit::Finding& finding : replayed.analysis().Noise()) {
+      text += cuguest::audit::Text(finding, replayed.analysis().objects());
+    }
+    BOOST_TEST(replayed.Summary().empty());
+    return text;
+  };
+  const std::string text = noise("3* cuDeviceGet 1>1 result=101 | guest third libc host");
+  BOOST_TEST(text.find("noisy-call by cuDeviceGet\n  culprit /lib/libguest.so+0x1\n"
+                       "  victim /lib/libthird.so+0x1\n") == 0u,
+             text);
+  BOOST_TEST(text.find("  count 3, first in thread 1 at ") != std::string::npos);
+  // In a thread of the library's own.
+  for (const char* library : {"guest", "ffi libpython encoder threading"}) {
+    BOOST_TEST(noise(std::string("t2 cuDeviceGet 0>0 result=101 | ") + library)
+                       .find("  victim unknown\n") != std::string::npos,
+               library);
+  }
+  for (const char* quiet :
+       {"cuDeviceGet 1>1 | guest host", "cuLibraryUnload 1>1 result=4 | guest host",
+        "cuStreamQuery 1>1 result=600 | guest host", "cudaGetLastError 1>1 result=101 | guest host",
+        "cudaPeekAtLastError 1>1 result=101 | guest host", "cuDeviceGet 1>1 result=101 | host",
+        "cuDeviceGet 1>1 result=101 | ffi libpython script python", "cuDeviceGet 1>1 result=101"}) {
+    BOOST_TEST(noise(quiet) == "", quiet);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(limits_that_were_reached) {
+  const auto limits = [](const std::string& events) {
+    const std::vector<std::string> all = Replayed(LogOf(kHost + events)).analysis().Limits();
+    std::string text;
+    for (const std::string& limit : all) text += limit.substr(0, limit.find(':')) + ";";
+    return text;
+  };
+  const auto fibers = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      text += "check 1>1 | guest host@" + std::to_string(100'000 * (i + 1)) + "\n";
+    }
+    return text;
+  };
+  const auto contexts = [](int count) {
+    std::string text;
+    for (int i = 2; i < count + 2; ++i) {
+      const std::string id = std::to_string(i);
+      text += "context cuCtxCreate context=" + id +
+              " device=0 | host\ncuCtxDestroy 1>1 context=" + id + " | host\n";
+    }
+    return text + "entered cuCtxPushCurrent context=2 | host\n";
+  };
+  const auto workers = [](int count) {
+    std::string log = LogOf(kHost);
+    std::string events;
+    for (int i = 0; i < count; ++i) {
+      const std::string number = std::to_string(100 + i);
+      events += "object " + number + " - /lib/w" + number + ".so\nchain " + number + " " + number +
+                "+1@4fe00 1+1@4ff00\nused 1 99 cuMemAlloc context=1 chain=" + number + "\n";
+    }
+    log.insert(log.rfind("end\n"), events);
+    return Replayed(log).analysis().Limits().size();
+  };
+  BOOST_TEST(limits("256* cuStreamBeginCapture 1>1 value=7 | host") == "");
+  BOOST_TEST(limits("257* cuStreamBeginCapture 1>1 value=7 | host") ==
+             "more than 256 captures were in progress at one time;");
+  BOOST_TEST(limits("4095* cuCtxPushCurrent 1>1 context=1 | host") == "");
+  BOOST_TEST(limits("4096* cuCtxPushCurrent 1>1 context=1 | host") ==
+             "a stack had more than 4096 contexts;");
+  BOOST_TEST(limits(fibers(7)) == "");
+  BOOST_TEST(limits(fibers(9)) == "a thread ran more than 8 stacks of calls, as fibers do;");
+  BOOST_TEST(limits(contexts(1024)) == "");
+  BOOST_TEST(limits(contexts(1025)) ==
+             "a context was used after 1024 others had been destroyed since its end;");
+  BOOST_TEST(workers(16) == 0u);
+  BOOST_TEST(workers(17) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_culprit_that_was_unloaded_keeps_its_name) {

@@ -131,6 +131,38 @@ thread_end
 )") == "");
 }
 
+BOOST_AUTO_TEST_CASE(functions_of_python_are_told_apart_by_package) {
+  const std::string host = R"(
+context cuCtxCreate context=1 device=0 | ffi ctypes libpython script python
+cuCtxCreate 0>1 context=1 | ffi ctypes libpython script python
+)";
+  BOOST_TEST(FindingsIn(host + R"(
+cuCtxPushCurrent 1>2 context=2 | ffi ctypes libpython encoder threading script python
+check 2>2 | ffi ctypes libpython script python
+)") == "leaked-push cuCtxPushCurrent encoder>script");
+  BOOST_TEST(FindingsIn(host + R"(
+cuCtxPushCurrent 1>2 context=2 | ffi ctypes libpython inner inner_other script python
+check 2>2 | ffi ctypes libpython script python
+)") == "leaked-push cuCtxPushCurrent inner>script");
+  // A function of another one of its package's, and the standard library.
+  for (const std::string caller : {"inner", "threading"}) {
+    BOOST_TEST(FindingsIn(R"(
+context cuCtxCreate context=1 device=0 | ffi ctypes libpython inner_other python
+cuCtxCreate 0>1 context=1 | ffi ctypes libpython inner_other python
+cuCtxPushCurrent 1>2 context=2 | ffi ctypes libpython )" +
+                          caller + R"( libpython inner_other python
+check 2>2 | ffi ctypes libpython inner_other python
+)") == "",
+               caller);
+  }
+  // A native module between two functions.
+  BOOST_TEST(FindingsIn(host + R"(
+cuCtxPushCurrent 1>2 context=2 | pycuda libpython encoder script python
+check 2>2 | ffi ctypes libpython encoder script python
+check 2>2 | ffi ctypes libpython script python
+)") == "leaked-push cuCtxPushCurrent pycuda>script");
+}
+
 BOOST_AUTO_TEST_CASE(a_framework_that_replaces_a_users_context) {
   // By ctypes, which is the interpreter's own.
   BOOST_TEST(FindingsIn(R"(

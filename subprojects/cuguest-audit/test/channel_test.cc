@@ -19,6 +19,7 @@
 #include "audit/channel_reader.h"
 #include "audit/channel_server.h"
 #include "audit/collect/channel_writer.h"
+#include "audit/collect/object_table.h"
 #include "test/support/test.h"
 
 using namespace cuguest::audit;
@@ -78,6 +79,57 @@ BOOST_AUTO_TEST_CASE(each_event_is_read_once_in_its_order) {
   BOOST_TEST(read == written);
   BOOST_TEST(reader.processes().front()->lost == 0u);
   BOOST_TEST(reader.processes().front()->broken == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(threads_limits_and_functions_of_python) {
+  ObjectTable objects;
+  const KnownObject* function = objects.FindFunction("/no/folder/a.py", "Encoder.encode");
+  BOOST_REQUIRE(function != nullptr);
+  BOOST_TEST(objects.FindFunction("/no/folder/a.py", "Encoder.encode") == function);
+  BOOST_TEST(objects.FindFunction("/no/folder/b.py", "Encoder.encode") != function);
+  BOOST_TEST(objects.FindFunction("/no/folder/a.py", "Encoder.decode") != function);
+  ObjectTable::Define(*function, 1, &writer);
+  const ThreadRecord record = {0, 4711};
+  const std::string name = "worker";
+  writer.Write(RecordKind::kThread, &record, sizeof(record), name.data(), name.size());
+  writer.WriteNote(RecordKind::kLimit, "too many");
+  Write(1);
+  EventRecord end = {};
+  end.kind = static_cast<std::uint8_t>(EventKind::kThreadEnd);
+  writer.WriteEvent(end);
+  Write(2);
+  std::vector<std::string> threads;
+  reader.Poll([&](const ChannelProcess& process, const Event& event) {
+    threads.push_back(event.os_thread == nullptr
+                          ? ""
+                          : std::to_string(event.os_thread->id) + event.os_thread->name);
+    BOOST_REQUIRE(process.objects.size() == function->number + 1);
+    const Object& object = process.objects[function->number];
+    BOOST_TEST(object.path == "/no/folder/a.py");
+    BOOST_TEST(object.function == "Encoder.encode");
+    BOOST_TEST(object.package == 0u);
+    BOOST_TEST(process.limits == std::vector<std::string>{"too many"},
+               boost::test_tools::per_element());
+  });
+  BOOST_TEST(threads == (std::vector<std::string>{"4711worker", "4711worker", ""}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(table_that_is_full_tells_so_once) {
+  ObjectTable objects;
+  for (int i = 0; i < 4095; ++i) {
+    BOOST_REQUIRE(objects.FindFunction("a.py", std::to_string(i).c_str()) != nullptr);
+  }
+  const auto limits = [&] {
+    objects.TellLimits(1, &writer);
+    reader.Poll([](const ChannelProcess&, const Event&) {});
+    return reader.processes().front()->limits.size();
+  };
+  BOOST_TEST(limits() == 0u);
+  BOOST_TEST(objects.FindFunction("a.py", "one more") == nullptr);
+  BOOST_TEST(objects.FindFunction("a.py", "7") != nullptr);
+  BOOST_TEST(limits() == 1u);
+  BOOST_TEST(limits() == 1u);
 }
 
 // A truncated file would end a reader and a writer, by SIGBUS.

@@ -140,7 +140,7 @@ check("device 0 touched, and used later", run.findings == [], run)
 
 run = Run("--", host, "leaked-push", "leaked-push")
 finding = found(run, "leaked-push") or {"victim": {}}
-check("counts what is repeated", finding.get("count") == 2 and "2 times, first on thread 1" in run.err, run)
+check("counts what is repeated", finding.get("count") == 2 and "2 times, first on thread 1 (tid " in run.err, run)
 check("names the victim", finding["victim"] and "CallWith" in finding["victim"].get("function", ""), run)
 check("names the library that created the context", re.search(r"context \d+ \(device 0, created by audit_host\b", run.err), run)
 
@@ -275,6 +275,31 @@ run = Run("--forbid=context:1", "--leaks=yes", "-q", "--", host, "print")
 check("--forbid and --leaks=yes and -q: nothing", run.code == 0 and run.err == "", run)
 check("--forbid and --replay", Run("--forbid=init", f"--replay={log}").kinds() == ["forbidden-use"])
 
+run = Run("--noise", "--error-exitcode=9", "--", host, "noisy-call", "exit")
+finding = found(run, "noisy-call") or {"culprit": {}, "victim": {}}
+check("--noise: a call of the driver that failed in a library", run.kinds() == ["noisy-call"] and run.code == 9
+      and finding["culprit"].get("function") == "hostile::ProbeByFailing" and is_at(finding["culprit"], "hostile.cc", "noisy-call")
+      and finding["victim"]["object"] == host and "result: CUDA_ERROR_INVALID_DEVICE" in run.err, run)
+check("--noise: the schema", not schema.errors(run.report, report_schema), run)
+check("--noise: a section of the manual", not page.exists() or f"### {finding.get('section')} (`noisy-call`)" in page.read_text())
+run = Run("--noise", "--", host, "left-error", "well")
+check("--noise: a call of the runtime, beside other findings", sorted(run.kinds()) == ["left-error", "noisy-call"], run)
+check("without --noise", Run("--", host, "noisy-call").kinds() == [])
+check("--noise of a program that behaves", Run("--noise", "--", host, "well", "unload").kinds() == ["leaked-push"])
+supp = pathlib.Path(folder.name) / "noise.supp"
+supp.write_text("{\n probing\n cuguest-audit:noisy-call\n fun:hostile::ProbeByFailing\n}\n")
+run = Run("--noise", f"--suppressions={supp}", "--", host, "noisy-call")
+check("--noise and suppressions", run.kinds() == [] and 'suppressed: 1 finding by "probing"' in run.err, run)
+run = Run("--", host, "well", "own-thread")
+finding = found(run, "created-primary") or {}
+pid = run.report["processes"][0]["pid"]
+check("the thread of a finding", finding.get("thread_name") == "worker" and finding["tid"] > pid
+      and f"1 time, thread 2 (tid {finding['tid']}, \"worker\") at" in run.err, run)
+run = Run("--", host, "leaked-push", "_Fork")
+finding = found(run, "leaked-push") or {}
+check("the thread of a finding in the first thread", finding.get("tid") in [one["pid"] for one in run.report["processes"]]
+      and finding["thread_name"] == pathlib.Path(host).name[:15], run)
+
 # How a process ends.
 run = Run("--", host, "left-in-the-end", "quick_exit")
 check("quick_exit: the library's call is the last", run.code == 3 and run.kinds() == ["left-context"], run)
@@ -400,6 +425,19 @@ for handler in signal.SIG_DFL, signal.SIG_IGN:
 run = Run("--", "sh", "-c", "trap '' CHLD; grep SigIgn /proc/self/status")
 check("a program without an ignored signal has none", "SigIgn:\t0000000000000000" in run.out
       or int(run.out.split()[-1], 16) & (1 << (signal.SIGXFSZ - 1)) == 0, run)
+
+# A table that is full.
+LIMIT = "more than 4096 libraries were loaded"
+log = pathlib.Path(folder.name) / "limit.log"
+run = Run("--error-exitcode=9", f"--log={log}", "--object=none", "--", host, "many-libraries", "exit")
+check("a limit that was reached: the audit is incomplete", run.code == 9 and run.findings == [] and not run.report["complete"]
+      and len(run.report["processes"][0]["limits"]) == 1 and f"a limit was reached: {LIMIT}" in run.err, run)
+check("a limit that was reached: the schema", not schema.errors(run.report, report_schema))
+run = Run("--error-exitcode=9", "--object=none", f"--replay={log}")
+check("a limit that was reached: --replay", run.code == 9 and f"a limit was reached: {LIMIT}" in run.err, run)
+run = Run("--error-exitcode=9", "--accept-incomplete", "--object=none", f"--replay={log}")
+check("a limit that was reached: --accept-incomplete", run.code == 0, run)
+check("no limit is reached in general", "limit was reached" not in Run("--", host, "well", "threads", "unload").err)
 
 # Limits of the program, of the command, and a program that attacks its channel.
 run = Run("--", "sh", "-c", f"ulimit -f 0; exec {host} leaked-push exit")
@@ -774,7 +812,7 @@ check("a file that cannot be run", run.code == 126 and "Permission denied" in ru
 # The schema lists all kinds.
 kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
 identifiers = re.findall(r'"([a-z]+(?:-[a-z]+)+)"\}', (root / "audit" / "finding.cc").read_text())
-check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE, "leaked-reference", "leaked-context", "forbidden-use"]) == sorted(identifiers), identifiers)
+check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE, "leaked-reference", "leaked-context", "forbidden-use", "noisy-call"]) == sorted(identifiers), identifiers)
 check("the schema has all kinds of findings", kinds == identifiers and len(kinds) > 10, (kinds, identifiers))
 checker = json.loads(json.dumps(again.report))
 checker["findings"][0]["kind"] = "unknown"

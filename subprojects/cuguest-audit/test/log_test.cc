@@ -36,13 +36,17 @@ class Recorder final : public audit::EventSink {
   void OnUnaudited(std::uint32_t process, const std::string& why) override {
     text += std::to_string(process) + " unaudited " + why + "\n";
   }
+  void OnLimit(std::uint32_t process, const std::string& limit) override {
+    text += std::to_string(process) + " limit " + limit + "\n";
+  }
   void OnLoss(std::uint32_t process, const audit::Loss& loss) override {
     text += std::to_string(process) + " lost " + std::to_string(loss.events) + " " +
             std::to_string(loss.records) + "\n";
   }
   void OnObject(std::uint32_t process, std::uint32_t index, const audit::Object& object) override {
     text += std::to_string(process) + " object " + std::to_string(index) + " " + object.build_id +
-            " " + object.soname + " " + object.path + "\n";
+            " " + object.soname + " " + std::to_string(object.package) + " " + object.function +
+            " " + object.path + "\n";
   }
   void OnEvent(std::uint32_t process, const audit::Event& event) override {
     text += std::to_string(process) + " event " + std::to_string(static_cast<int>(event.kind)) +
@@ -51,7 +55,11 @@ class Recorder final : public audit::EventSink {
             " " + std::to_string(event.after) + " " + std::to_string(event.context) + " " +
             std::to_string(event.device) + " " + std::to_string(event.primary) + " " +
             std::to_string(event.setting) + " " + std::to_string(event.value) + " " +
-            std::to_string(event.old_value) + " [";
+            std::to_string(event.old_value) + " ";
+    if (event.os_thread != nullptr) {
+      text += std::to_string(event.os_thread->id) + " " + event.os_thread->name;
+    }
+    text += " [";
     for (const audit::Frame& frame : *event.chain) {
       text += " " + std::to_string(frame.object) + " " + std::to_string(frame.offset) + " " +
               std::to_string(frame.address);
@@ -114,6 +122,10 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
     sink->OnObject(1, 2, {"/lib/c.so", ""});
     sink->OnObject(1, 3, {"/lib/d.so.1.2", "45cd", "", "d.so.1"});
     sink->OnObject(1, 4, {"/lib/e.so", "", "", "e.so"});
+    sink->OnObject(1, 5, {"/home/me/enc/a b.py", "", "", "", 12, "Encoder.<locals>:x"});
+    sink->OnObject(1, 6, {"<string>", "", "", "", 0, "<module>"});
+    sink->OnObject(1, 7, {"/home/me/enc/c.so", "67ef", "", "c.so", 12});
+    sink->OnLimit(1, "more than\n\\ fit");
     sink->OnProcess({2, 101, 100, true, 0, "/bin/child"});
     sink->OnUnaudited(2, "it\nhas \\ none");
     sink->OnLoss(1, {3, ~std::uint64_t{0}});
@@ -140,6 +152,43 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   BOOST_TEST(reader.error() == "");
   BOOST_TEST((read.text == told.text));
   BOOST_TEST(read.events == 20'000);
+}
+
+BOOST_AUTO_TEST_CASE(threads_are_named_until_they_end) {
+  Recorder told;
+  std::string log;
+  audit::LogWriter writer(&log);
+  audit::Event event;
+  event.chain = std::make_shared<audit::Chain>();
+  const auto first = std::make_shared<audit::OsThread>(audit::OsThread{4711, "a \nworker"});
+  const auto second = std::make_shared<audit::OsThread>(audit::OsThread{4712, ""});
+  for (audit::EventSink* sink : std::initializer_list<audit::EventSink*>{&told, &writer}) {
+    for (const std::uint32_t process : {1, 2}) {
+      sink->OnProcess({process, 100, 99, false, 0, "/bin/host"});
+    }
+    for (const std::uint32_t process : {1, 1, 2, 1}) {
+      event.thread = 1;
+      event.os_thread = first;
+      event.kind = audit::EventKind::kCheck;
+      sink->OnEvent(process, event);
+      event.kind = audit::EventKind::kThreadEnd;
+      sink->OnEvent(process, event);
+      event.os_thread = nullptr;  // another one of the same number, which is not known
+      event.kind = audit::EventKind::kCheck;
+      sink->OnEvent(process, event);
+      event.os_thread = first;
+      sink->OnEvent(process, event);
+      event.os_thread = second;
+      sink->OnEvent(process, event);
+    }
+  }
+  writer.End();
+  Recorder read;
+  audit::LogReader reader(&read);
+  reader.Read(log);
+  reader.Finish();
+  BOOST_TEST(reader.error() == "");
+  BOOST_TEST(read.text == told.text);
 }
 
 BOOST_AUTO_TEST_CASE(a_chain_is_written_once) {
@@ -186,7 +235,7 @@ check 2>2 | host
   BOOST_TEST(whole.error() == "");
   // In the middle of a line.
   const Replayed cut(log.substr(0, log.size() - 7));
-  BOOST_TEST(cut.error() == "line 28: cut off");
+  BOOST_TEST(cut.error() == "line 33: cut off");
   BOOST_TEST(cut.Text() == whole.Text());
   BOOST_TEST(cut.Summary().size() == 1u);
   // Wherever it ends, nothing but that is wrong.
@@ -223,11 +272,20 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
            {"process 2 2 3 - /bin/host", "not a process: NUMBER PID PARENT KIND START PROGRAM"},
            {"source", "not a source: NAME"},
            {"note \\x", "not a note: TEXT"},
+           {"limit", "not a limit: TEXT"},
+           {"thread 1", "not a thread: NUMBER ID NAME"},
+           {"thread x 1 a", "not a thread: NUMBER ID NAME"},
+           {"thread 1 2 \\x", "not a thread: NUMBER ID NAME"},
+           {"object 2 -::5:f /lib",
+            "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH"},
+           {"object 2 -::x:f /lib",
+            "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH"},
            {"lost 1", "not a loss: EVENTS RECORDS"},
            {"lost 1 2 3", "not a loss: EVENTS RECORDS"},
-           {"object 0 - /lib", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
-           {"object 2", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
-           {"object 2 - /lib\\x", "not an object: NUMBER BUILD_ID[:SONAME] PATH"},
+           {"object 0 - /lib", "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH"},
+           {"object 2", "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH"},
+           {"object 2 - /lib\\x",
+            "not an object: NUMBER BUILD_ID[:SONAME[:PACKAGE[:FUNCTION]]] PATH"},
            {"chain 4096 1+1@1", "the chain has no number from 1 to 4095"},
            {"chain 1 1+1", "not a frame: 1+1"},
            {"chain 1 1+1@g", "not a frame: 1+1@g"},

@@ -40,12 +40,13 @@ BOOST_AUTO_TEST_CASE(the_program_begins_after_dashes) {
 
 BOOST_AUTO_TEST_CASE(what_is_forbidden) {
   const Parsed parsed({"--forbid=init", "--forbid=context", "--forbid=context:1",
-                       "--forbid=api:cuMem*", "--leaks=yes", "--paths", "--", "app"});
+                       "--forbid=api:cuMem*", "--leaks=yes", "--noise", "--paths", "--", "app"});
   BOOST_TEST(parsed.error == "");
   BOOST_TEST(parsed.options.forbidden ==
                  std::vector<std::string>({"init", "context", "context:1", "api:cuMem*"}),
              boost::test_tools::per_element());
   BOOST_TEST(parsed.options.leaks);
+  BOOST_TEST(parsed.options.noise);
   BOOST_TEST(parsed.options.paths);
   for (const char* wrong : {"contexts", "context:", "context:-1", "api:", "api:a,b", "cuInit"}) {
     BOOST_TEST(Parsed({std::string("--forbid=") + wrong, "--", "app"}).error != "", wrong);

@@ -75,6 +75,38 @@ BOOST_AUTO_TEST_CASE(names) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(names_of_python) {
+  struct Row {
+    const char* path;
+    std::size_t package;
+    const char* party;
+    const char* shown;
+  };
+  for (const auto& [path, package, party, shown] : {
+           Row{"/home/me/train.py", 0, "/home/me/train.py", "/home/me/train.py"},
+           Row{"/home/me/inner/parts/a.py", 14, "/home/me/inner", "/home/me/inner"},
+           Row{"/v/lib/python3.12/site-packages/torch/cuda/a.py", 0, "torch",
+               "/v/lib/python3.12/site-packages/torch"},
+           Row{"/v/lib/python3.12/site-packages/torch/cuda/a.py", 36, "torch",
+               "/v/lib/python3.12/site-packages/torch"},
+           Row{"/v/lib/python3.12/site-packages/six.py", 0,
+               "/v/lib/python3.12/site-packages/six.py", "/v/lib/python3.12/site-packages/six.py"},
+           Row{"/v/site-packages/cuda/bindings/a.py", 0, "", "/v/site-packages/cuda"},
+           Row{"/usr/lib/python3.12/threading.py", 0, "", "/usr/lib/python3.12/threading.py"},
+           Row{"/usr/lib64/python3.13t/ctypes/__init__.py", 26, "", "/usr/lib64/python3.13t/cty"},
+           Row{"<frozen runpy>", 0, "", "<frozen runpy>"},
+           Row{"<string>", 0, "<string>", "<string>"},
+           Row{"/lib/python3.12-x/a.py", 0, "/lib/python3.12-x/a.py", "/lib/python3.12-x/a.py"},
+           Row{"/lib/pythonic/a.py", 0, "/lib/pythonic/a.py", "/lib/pythonic/a.py"},
+       }) {
+    BOOST_TEST(audit::PartyName(path, "", package) == party, path);
+    audit::Object object;
+    object.path = path;
+    object.package = package;
+    BOOST_TEST(audit::PackageOf(object) == shown, path);
+  }
+}
+
 // What a file is called says nothing where the object has a soname.
 BOOST_AUTO_TEST_CASE(sonames) {
   using audit::SystemRole;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -101,6 +102,16 @@ cuguest-audit: app --fast
 app (4711): events from cupti
   does not see calls of a static runtime
 )");
+}
+
+BOOST_AUTO_TEST_CASE(threads_have_their_names) {
+  NamedFinding named = Replaced();
+  named.finding.os_thread = std::make_shared<OsThread>(OsThread{4712, "wor\nker"});
+  BOOST_TEST(Has(ReportText(Of(named)), "1 time, thread 3 (tid 4712, \"wor\\nker\") at 2.310 s\n"));
+  BOOST_TEST(Has(ReportJson(Of(named)), "\"tid\": 4712"));
+  BOOST_TEST(Has(ReportJson(Of(named)), "\"thread_name\": \"wor\\u000aker\""));
+  named.finding.count = 2;
+  BOOST_TEST(Has(ReportText(Of(named)), "2 times, first on thread 3 (tid 4712, "));
 }
 
 BOOST_AUTO_TEST_CASE(a_leak_tells_the_stacks_depth) {
@@ -289,6 +300,7 @@ BOOST_AUTO_TEST_CASE(complete_reports_miss_nothing) {
       [](Report* report) { report->processes[0].lost = 1; },
       [](Report* report) { report->processes[0].broken = 1; },
       [](Report* report) { report->processes[0].dropped = 1; },
+      [](Report* report) { report->processes[0].limits = {"too many of them"}; },
       [](Report* report) { report->processes[0].source = ""; },
       [](Report* report) { report->processes[0].unaudited = "of a reason"; },
       [](Report* report) { report->processes[0].unaudited = kNotFollowed; },
@@ -313,6 +325,16 @@ BOOST_AUTO_TEST_CASE(dropped_findings_are_counted) {
   report.processes[0].dropped = 2;
   BOOST_TEST(Has(ReportText(report),
                  "2 times a finding was dropped, of which there are more than 16384\n"));
+}
+
+BOOST_AUTO_TEST_CASE(limits_are_named) {
+  Report report = Of(Replaced());
+  report.processes[0].lost = 1;
+  report.processes[0].limits = {"too many of one", "too many\nof another"};
+  BOOST_TEST(Has(ReportText(report),
+                 "  1 event was lost\n  a limit was reached: too many of one\n"
+                 "  a limit was reached: too many\\nof another\n"));
+  BOOST_TEST(Has(ReportJson(report), "\"too many of one\""));
 }
 
 BOOST_AUTO_TEST_CASE(verbose_reports_have_whole_chains) {

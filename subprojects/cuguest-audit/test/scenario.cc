@@ -41,6 +41,12 @@ constexpr Named kObjects[] = {
     {"fourth_twin", "/lib/libtwin.so", "44"},
     {"fourth_rebuilt", "/lib/libfourth.so", "45"},
     {"bindings", "/venv/lib/python3.12/site-packages/cuda/bindings/driver.so"},
+    // Functions of Python, as logs have them.
+    {"script", "/home/me/train.py", "-::0:main"},
+    {"threading", "/usr/lib/python3.12/threading.py", "-::0:Thread.run"},
+    {"encoder", "/venv/lib/python3.12/site-packages/encoder/api.py", "-::0:encode"},
+    {"inner", "/home/me/inner/parts/a.py", "-::14:a"},
+    {"inner_other", "/home/me/inner/b.py", "-::14:b"},
 };
 
 std::size_t IndexOf(const std::string& name) {

@@ -7,6 +7,7 @@
 #include <link.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace cuguest::audit {
@@ -18,6 +19,7 @@ struct Walk {
   std::uint32_t epoch;
   ObjectTable* objects;
   ChannelWriter* writer;
+  PythonStack::Frame python;
   const KnownObject* object = nullptr;  // of the frame before
   bool is_full = false;
 };
@@ -41,7 +43,9 @@ const struct ExitFunction {
 } exit_function;
 
 bool Grow(CachedChain* chain) {
-  if (chain->slot_count < chain->capacity) return true;
+  if (std::max({chain->slot_count, chain->frame_count, chain->python_count}) < chain->capacity) {
+    return true;
+  }
   const std::uint32_t capacity = chain->capacity == 0 ? 32 : 2 * chain->capacity;
   if (capacity > ChainCache::kMaxFrames) return false;
   auto* slots = static_cast<CachedChain::Slot*>(
@@ -52,6 +56,10 @@ bool Grow(CachedChain* chain) {
       static_cast<FrameRecord*>(std::realloc(chain->frames, capacity * sizeof(FrameRecord)));
   if (frames == nullptr) return false;
   chain->frames = frames;
+  auto* python = static_cast<PythonStack::Place*>(
+      std::realloc(chain->python, capacity * sizeof(PythonStack::Place)));
+  if (python == nullptr) return false;
+  chain->python = python;
   chain->capacity = capacity;
   return true;
 }
@@ -79,11 +87,48 @@ void AddFrame(Walk* walk, std::uintptr_t address, std::uintptr_t stack) {
     chain->object = object;
   }
   if (object != nullptr) ObjectTable::Define(*object, walk->epoch, walk->writer);
+  if (chain->worker == 0 && object != nullptr && !object->passes_on) chain->worker = object->number;
   FrameRecord& frame = chain->frames[chain->frame_count++];
   frame.object = object != nullptr ? object->number : 0;
   frame.offset = object != nullptr ? address - object->loaded.bias : address;
   frame.address = stack;  // until the next one is known
   frame.reserved = 0;
+}
+
+// The functions that the last native frame runs, which ends at `stack`. Of many, the innermost have
+// one address: the frame of the loop has room for that.
+void AddFunctions(Walk* walk, std::uintptr_t stack) {
+  CachedChain* chain = walk->chain;
+  while (walk->python != nullptr) {
+    PythonStack::Frame loop = walk->python;
+    std::uint64_t count = 0;
+    for (; loop != nullptr && !PythonStack::IsOfLoop(loop); ++count) {
+      loop = PythonStack::CallerOf(loop);
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(loop);
+    if (loop == nullptr || address >= stack || chain->frame_count == 0) return;
+    chain->frames[chain->frame_count - 1].address = address;
+    for (; walk->python != loop; walk->python = PythonStack::CallerOf(walk->python)) {
+      if (!Grow(chain)) {
+        walk->is_full = true;
+        return;
+      }
+      chain->python[chain->python_count++] = PythonStack::PlaceOf(walk->python);
+      --count;
+      PythonStack::Function function;
+      if (!PythonStack::Describe(walk->python, &function)) continue;
+      const KnownObject* object = walk->objects->FindFunction(function.file, function.name);
+      if (object == nullptr) continue;
+      ObjectTable::Define(*object, walk->epoch, walk->writer);
+      if (chain->worker == 0) chain->worker = object->number;
+      FrameRecord& frame = chain->frames[chain->frame_count++];
+      frame.object = object->number;
+      frame.offset = static_cast<std::uint64_t>(std::max(function.line, 0));
+      frame.address = stack - std::min<std::uint64_t>(count, stack - address - 1);
+      frame.reserved = 0;
+    }
+    walk->python = PythonStack::CallerOf(loop);
+  }
 }
 
 _Unwind_Reason_Code OnFrame(_Unwind_Context* context, void* data) {
@@ -94,7 +139,8 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* context, void* data) {
   if (address == 0) return _URC_END_OF_STACK;
   if (stack <= chain->key) return _URC_NO_REASON;  // of the collector, below the callback
   if (chain->frame_count > 0) chain->frames[chain->frame_count - 1].address = stack;
-  if (!Grow(chain)) {
+  AddFunctions(walk, stack);
+  if (walk->is_full || !Grow(chain)) {
     walk->is_full = true;
     return _URC_END_OF_STACK;
   }
@@ -119,6 +165,7 @@ ChainCache::~ChainCache() {
     for (CachedChain& chain : set) {
       std::free(chain.frames);
       std::free(chain.slots);
+      std::free(chain.python);
     }
   }
 }
@@ -137,6 +184,7 @@ __attribute__((no_sanitize("address", "thread"))) bool ChainCache::IsSame(const 
   for (std::uint32_t i = 0; i < chain.slot_count; ++i) {
     if (*chain.slots[i].place != chain.slots[i].value) return false;
   }
+  if (!PythonStack::IsAt(chain.python, chain.python_count)) return false;
   return chain.object == nullptr || ObjectTable::IsStill(*chain.object, chain.innermost);
 #else
   return false;
@@ -147,15 +195,18 @@ bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* ob
                         ChannelWriter* writer) {
   chain->frame_count = 0;
   chain->slot_count = 0;
+  chain->python_count = 0;
   chain->is_through_runtime = false;
   chain->is_in_exit = false;
   chain->caller_stack = chain->key;
   chain->innermost = 0;
   chain->object = nullptr;
-  Walk walk = {chain, epoch, objects, writer};
+  chain->worker = 0;
+  Walk walk = {chain, epoch, objects, writer, PythonStack::Innermost()};
   if (!Grow(chain)) return false;
   _Unwind_Backtrace(OnFrame, &walk);
   CountBoundaries(chain);
+  if (walk.is_full) objects->NoteCutChain();
   return chain->frame_count > 0 || !walk.is_full;
 }
 
@@ -175,6 +226,7 @@ const CachedChain* ChainCache::Capture(std::uintptr_t key, std::uint32_t thread,
   const bool is_defined = writer->Write(RecordKind::kChain, &record, sizeof(record), chain->frames,
                                         chain->frame_count * sizeof(FrameRecord));
   chain->generation = is_defined ? chain->defined : 0;
+  objects->TellLimits(epoch, writer);
   return chain;
 }
 

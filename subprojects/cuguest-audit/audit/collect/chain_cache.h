@@ -11,6 +11,9 @@
 // What it cannot see is that a library was unloaded and another copy of it loaded at its address:
 // the innermost frame's object is looked up each time.
 //
+// Functions of Python are among the frames behind the native one that runs them. Calls between them
+// leave no return address, so that the interpreter's frames are compared as well.
+//
 // Threads: one.
 
 #ifndef CUGUEST_AUDIT_COLLECT_CHAIN_CACHE_H_
@@ -20,6 +23,7 @@
 #include <cstdint>
 
 #include "audit/collect/object_table.h"
+#include "audit/collect/python_stack.h"
 
 namespace cuguest::audit {
 
@@ -30,12 +34,14 @@ struct CachedChain {
   std::uint16_t defined = 0;     // the last generation that was used
   std::uint32_t frame_count = 0;
   std::uint32_t slot_count = 0;
-  std::uint32_t capacity = 0;  // of frames, and of slots
+  std::uint32_t capacity = 0;  // of frames, of slots, and of Python's
   FrameRecord* frames = nullptr;
   struct Slot {
     const std::uintptr_t* place;
     std::uintptr_t value;
   }* slots = nullptr;  // of all frames from the callback's on
+  std::uint32_t python_count = 0;
+  PythonStack::Place* python = nullptr;  // likewise, of the functions of Python
   // Frames whose caller is in another object: how many, and the address of the innermost.
   std::uint32_t boundary_count = 0;
   std::uint64_t first_boundary = 0;
@@ -44,6 +50,8 @@ struct CachedChain {
   std::uintptr_t caller_stack = 0;      // where the stack of the innermost frame begins
   std::uintptr_t innermost = 0;         // an address in it
   const KnownObject* object = nullptr;  // its object
+  // Number of the innermost object or function that does not only pass calls on; 0: there is none.
+  std::uint32_t worker = 0;
 };
 
 class ChainCache {

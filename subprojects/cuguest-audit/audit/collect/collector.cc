@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "audit/collect/channel_writer.h"
 #include "audit/collect/context_table.h"
 #include "audit/collect/object_table.h"
+#include "audit/collect/python_stack.h"
 #include "audit/event.h"
 
 namespace cuguest::audit {
@@ -41,6 +44,7 @@ struct Thread {
 
   std::uint32_t number = 0;
   std::uint32_t epoch = 0;
+  mutable std::uint32_t told_in = 0;  // the epoch in which its name was
   bool is_busy = false;
 
   // The call in progress.
@@ -68,6 +72,7 @@ ContextTable contexts;
 SettingTable settings;
 char parents_address[kMaxChannelAddress];  // empty: there is no channel for children
 char source_name[32];
+bool is_noise_told = false;  // before the first call
 std::atomic<std::uint32_t> channel_epoch{1};
 std::atomic<std::uint32_t> next_thread{1};
 // In which context which object made or freed something, as far as that was told, by a hash of the
@@ -264,10 +269,22 @@ EventRecord MakeEvent(const Thread& thread, EventKind kind) {
   return event;
 }
 
+void NameThread(const Thread& thread) {
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  const ThreadRecord record = {thread.number, static_cast<std::int32_t>(syscall(SYS_gettid))};
+  if (writer.Write(RecordKind::kThread, &record, sizeof(record), name, std::strlen(name))) {
+    thread.told_in = thread.epoch;
+  }
+}
+
 // `info` and `chain` may be null.
 void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
            EventRecord* event) {
   event->time_ns = MonotonicNs();
+  const bool is_named = thread.told_in == thread.epoch ||
+                        event->kind == static_cast<std::uint8_t>(EventKind::kThreadEnd);
+  if (!is_named) NameThread(thread);
   if (info != nullptr) event->name = DefineName(*info, thread.epoch);
   if (chain != nullptr) {
     if (chain->is_in_exit) writer.NoteExit(event->time_ns);
@@ -314,7 +331,7 @@ bool IsBadResult(const CallInfo& info, int result) {
   if (result == 0) return false;
   if (TellsOfADisturbance(result)) return true;
   constexpr int kNotReady = 600;  // an answer; it is no last error
-  return info.domain == Domain::kRuntime && result != kNotReady;
+  return (info.domain == Domain::kRuntime || is_noise_told) && result != kNotReady;
 }
 
 // Of a call without the handle of a context that is known. One that is not is older than the
@@ -382,15 +399,16 @@ bool IsFirstWork(Thread* thread, const ReportedCall& call) {
   return contexts.NoteUsed(call.context);
 }
 
-// Of the object that calls, in the context. True again where another took the place.
+// Of the object or the function that calls, in the context. True again where another took the
+// place.
 bool IsFirstOfCaller(Thread* thread, const ReportedCall& call) {
   const CallClass call_class = call.info->rule->call_class;
   const bool is_told = call_class == CallClass::kMake || call_class == CallClass::kFree;
   if (!is_told || call.result != 0 || call.context == 0) return false;
   const CachedChain* chain = Capture(thread, call.frame);
-  if (chain == nullptr || chain->object == nullptr) return false;
-  // Objects are fewer than 2^13.
-  const std::uint64_t work = (call.context << 14) + std::uint64_t{chain->object->number} * 2 +
+  if (chain == nullptr || chain->worker == 0) return false;
+  // Their numbers are below 2^13.
+  const std::uint64_t work = (call.context << 14) + std::uint64_t{chain->worker} * 2 +
                              (call_class == CallClass::kMake ? 1 : 0);
   std::atomic<std::uint64_t>& told =
       told_work[(work * 0x9E3779B97F4A7C15u >> 32) % std::size(told_work)];
@@ -523,17 +541,35 @@ bool WatchProcess() {
   return true;
 }
 
+void FindPython() {
+  char version[32] = {};
+  if (PythonStack::Find(version, sizeof(version))) return;
+  char note[160];
+  std::snprintf(
+      note, sizeof(note),
+      "does not know the functions of Python %s, for which the interpreter stands; those of "
+      "3.12 and 3.13 it knows",
+      version);
+  Collector::Note(note);
+}
+
 }  // namespace
 
 bool Collector::Start(const char* channel_address) {
   if (std::strlen(channel_address) >= sizeof(parents_address)) return false;
   std::strcpy(parents_address, channel_address);
-  return WatchProcess() && writer.Open(parents_address, /*forked=*/false);
+  if (!WatchProcess() || !writer.Open(parents_address, /*forked=*/false)) return false;
+  FindPython();
+  return true;
 }
 
 bool Collector::StartWith(int memory) {
-  return WatchProcess() && writer.Use(memory, /*forked=*/false);
+  if (!WatchProcess() || !writer.Use(memory, /*forked=*/false)) return false;
+  FindPython();
+  return true;
 }
+
+void Collector::TellNoise() { is_noise_told = true; }
 
 void Collector::Pause() { writer.Suspend(); }
 

@@ -60,6 +60,8 @@ class Collector {
   static bool Start(const char* address);
   // With the channel in this memory, which the caller closes.
   static bool StartWith(int memory);
+  // Each call that fails is an event. To be called before the first one.
+  static void TellNoise();
   // Between the two nothing is written.
   static void Pause();
   static void Resume();

@@ -68,6 +68,7 @@ void CollectAlways(std::uintptr_t frame) {
   if (address == nullptr || *address == '\0' || !Collector::Start(address)) return;
   is_injected = true;
   if (const char* watched = std::getenv(kWatchVariable)) WatchCalls(watched);
+  if (std::getenv(kNoiseVariable) != nullptr) Collector::TellNoise();
   StartSource();
   Collector::OnInitialized(frame);
 }

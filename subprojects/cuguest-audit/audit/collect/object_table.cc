@@ -7,6 +7,7 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -19,6 +20,8 @@ namespace {
 constexpr std::size_t kMostBuildId = 64;
 
 constexpr std::size_t kMostSoname = 256;
+
+constexpr std::size_t kMostFunction = 512;
 
 // As the object's dynamic section has it; "" if it has none.
 const char* SonameOf(const LoadedObject& object) {
@@ -94,6 +97,24 @@ void ReadBuildId(const LoadedObject& object, char* text) {
   }
 }
 
+// How much of `path` is the outermost package of Python around it; 0: it is in none. Packages
+// without an __init__.py are not told from other folders.
+std::size_t PackageOf(const char* path) {
+  const int error = errno;
+  std::size_t package = 0;
+  char probe[4096 + 16];
+  for (std::size_t end = std::strlen(path); end > 0;) {
+    do {
+      --end;
+    } while (end > 0 && path[end] != '/');
+    std::snprintf(probe, sizeof(probe), "%.*s/__init__.py", static_cast<int>(end), path);
+    if (end == 0 || access(probe, F_OK) != 0) break;
+    package = end;
+  }
+  errno = error;
+  return package;
+}
+
 // The dynamic linker has "" for the program, and may have a relative path.
 void MakePath(const char* name, char* path, std::size_t size) {
   const bool is_relative = *name != '/' && std::strchr(name, '/') != nullptr;
@@ -147,14 +168,19 @@ const KnownObject* ObjectTable::FindKnown(const LoadedObject& loaded) const {
 }
 
 const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
-  if (count_ == kMaxObjects / 2) return nullptr;
+  if (count_ == kMaxObjects / 2) {
+    is_full_.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
   auto* known = new (std::nothrow) KnownObject;
   char* name = strdup(loaded.name);
   if (known == nullptr || name == nullptr) return nullptr;
   known->loaded = loaded;
   known->loaded.name = name;
-  known->number = ++count_;
+  known->number = ++numbers_;
+  ++count_;
   const SystemRole role = RoleOf(SonameOf(loaded), loaded.name);
+  known->passes_on = role == SystemRole::kPassesOn || role == SystemRole::kInterpreter;
   known->is_runtime = role == SystemRole::kRuntime;
   known->is_hidden = known->is_runtime || role == SystemRole::kDriver || role == SystemRole::kTool;
   std::size_t place = PlaceOf(loaded);
@@ -165,16 +191,79 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   return known;
 }
 
+const KnownObject* ObjectTable::FindKnownFunction(std::size_t place, const char* file,
+                                                  const char* name) const {
+  for (;; place = (place + 1) % kMaxFunctions) {
+    const KnownObject* known = functions_[place].load(std::memory_order_acquire);
+    if (known == nullptr ||
+        (std::strcmp(known->function, name) == 0 && std::strcmp(known->loaded.name, file) == 0)) {
+      return known;
+    }
+  }
+}
+
+const KnownObject* ObjectTable::FindFunction(const char* file, const char* name) {
+  std::uint64_t hash = 0;
+  for (const char* text : {file, name}) {
+    for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3;
+  }
+  std::size_t place = hash % kMaxFunctions;
+  if (const KnownObject* known = FindKnownFunction(place, file, name)) return known;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const KnownObject* known = FindKnownFunction(place, file, name)) return known;
+  // One less than half, so that all numbers are below 2^13.
+  if (function_count_ == kMaxFunctions / 2 - 1) {
+    has_too_many_functions_.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto* known = new (std::nothrow) KnownObject;
+  if (known == nullptr) return nullptr;
+  known->loaded.name = strdup(file);
+  known->function = strdup(name);
+  if (known->loaded.name == nullptr || known->function == nullptr) return nullptr;
+  known->number = ++numbers_;
+  ++function_count_;
+  while (functions_[place].load(std::memory_order_relaxed) != nullptr) {
+    place = (place + 1) % kMaxFunctions;
+  }
+  functions_[place].store(known, std::memory_order_release);
+  return known;
+}
+
+void ObjectTable::TellLimits(std::uint32_t epoch, ChannelWriter* writer) {
+  const auto tell = [&](const std::atomic<bool>& is_reached, std::atomic<std::uint32_t>* told_in,
+                        const char* text) {
+    if (is_reached.load(std::memory_order_relaxed) && told_in->exchange(epoch) != epoch) {
+      writer->WriteNote(RecordKind::kLimit, text);
+    }
+  };
+  tell(is_full_, &told_full_in_,
+       "more than 4096 libraries were loaded: calls from further ones have no known caller");
+  tell(has_too_many_functions_, &told_functions_in_,
+       "more than 4095 functions of Python called: further ones are left out of call chains");
+  tell(has_cut_chain_, &told_cut_in_,
+       "a call chain had more than 1024 frames: the outer ones are left out");
+}
+
 void ObjectTable::Define(const KnownObject& object, std::uint32_t epoch, ChannelWriter* writer) {
   if (object.defined_in.load(std::memory_order_relaxed) == epoch) return;
-  char text[4096 + 2 * kMostBuildId + kMostSoname];
-  MakePath(object.loaded.name, text, 4096);
-  const std::size_t length = std::strlen(text);
-  ReadBuildId(object.loaded, text + length + 1);
-  const std::size_t middle = length + 1 + std::strlen(text + length + 1);
+  constexpr std::size_t kMostPath = 4096;
+  char text[kMostPath + 2 * kMostBuildId + kMostSoname + kMostFunction + 32];
+  // Each ends with a zero.
+  MakePath(object.loaded.name, text, kMostPath);
+  std::size_t size = std::strlen(text) + 1;
+  const std::size_t package = PackageOf(text);
+  const bool is_loaded = object.function == nullptr;
+  text[size] = '\0';
+  if (is_loaded) ReadBuildId(object.loaded, text + size);
+  size += std::strlen(text + size) + 1;
   // Before it is unloaded: the object is on the stack.
-  std::snprintf(text + middle + 1, kMostSoname, "%s", SonameOf(object.loaded));
-  const std::size_t size = middle + 1 + std::strlen(text + middle + 1);
+  std::snprintf(text + size, kMostSoname, "%s", is_loaded ? SonameOf(object.loaded) : "");
+  size += std::strlen(text + size) + 1;
+  std::snprintf(text + size, 32, "%zu", package);
+  size += std::strlen(text + size) + 1;
+  std::snprintf(text + size, kMostFunction, "%s", is_loaded ? "" : object.function);
+  size += std::strlen(text + size);
   if (writer->WriteText(RecordKind::kObject, object.number, text, size)) {
     object.defined_in.store(epoch, std::memory_order_relaxed);
   }

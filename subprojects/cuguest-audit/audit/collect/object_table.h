@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The programs and shared libraries that frames were seen in, which keep their numbers and names
-// when they are unloaded.
+// The programs, shared libraries and functions of Python that frames were seen in, which keep their
+// numbers and names when they are unloaded.
 //
 // Threads: any. Looking one up takes no lock of the dynamic linker's where glibc has
 // _dl_find_object (2.35): a thread that holds that lock may wait for ours.
@@ -31,23 +31,34 @@ struct LoadedObject {
 bool FindLoaded(std::uintptr_t address, LoadedObject* object);
 
 struct KnownObject {
-  LoadedObject loaded;  // `name` is our copy, as the dynamic linker had it
+  LoadedObject loaded;  // `name` is our copy, as the dynamic linker had it, or the function's file
+  const char* function = nullptr;  // of Python; null: it is loaded code
   std::uint32_t number = 0;
   // The driver, the runtime, a tool's interface to them, the collector itself: left out of the
   // beginning of a chain.
   bool is_hidden = false;
   bool is_runtime = false;                           // libcudart.so
+  bool passes_on = false;                            // libffi, the interpreter of Python, ...
   mutable std::atomic<std::uint32_t> defined_in{0};  // the epoch, see Define()
 };
 
 class ObjectTable {
  public:
-  static constexpr std::size_t kMaxObjects = 8192;  // places, of which half are used
+  static constexpr std::size_t kMaxObjects = 8192;    // places, of which half are used
+  static constexpr std::size_t kMaxFunctions = 8192;  // the same, of functions of Python
 
   constexpr ObjectTable() = default;
 
   // The object at that address; null if there is none, no memory, or no room.
   const KnownObject* Find(std::uintptr_t address);
+  // The function of that name in that file; null if there is no memory, or no room.
+  const KnownObject* FindFunction(const char* file, const char* name);
+
+  // A chain had more frames than are kept.
+  void NoteCutChain() { has_cut_chain_.store(true, std::memory_order_relaxed); }
+
+  // Writes that there was no room, once in each epoch.
+  void TellLimits(std::uint32_t epoch, ChannelWriter* writer);
 
   // Whether what is loaded at that address is `object`, which may have been unloaded.
   static bool IsStill(const KnownObject& object, std::uintptr_t address);
@@ -75,10 +86,20 @@ class ObjectTable {
   static std::size_t PlaceOf(const LoadedObject& loaded);
   const KnownObject* FindKnown(const LoadedObject& loaded) const;
   const KnownObject* Add(const LoadedObject& loaded);
+  const KnownObject* FindKnownFunction(std::size_t place, const char* file, const char* name) const;
 
-  std::mutex mutex_;  // of adding
-  std::uint32_t count_ = 0;
+  std::mutex mutex_;           // of adding
+  std::uint32_t numbers_ = 0;  // given to objects and functions
+  std::uint32_t count_ = 0;    // of objects
+  std::uint32_t function_count_ = 0;
+  std::atomic<bool> is_full_{false};  // and one more was asked for
+  std::atomic<bool> has_too_many_functions_{false};
+  std::atomic<bool> has_cut_chain_{false};
+  std::atomic<std::uint32_t> told_full_in_{0};  // the epoch
+  std::atomic<std::uint32_t> told_functions_in_{0};
+  std::atomic<std::uint32_t> told_cut_in_{0};
   std::atomic<const KnownObject*> objects_[kMaxObjects] = {};
+  std::atomic<const KnownObject*> functions_[kMaxFunctions] = {};
 };
 
 }  // namespace cuguest::audit

@@ -55,6 +55,8 @@ constexpr Row kRows[] = {
     {FindingKind::kLeakedContext,
      {"destroy the context before the library is unloaded", "SharedContext"}},
     {FindingKind::kForbidden, {"defer the call until CUDA is needed", "Driver::GetInitialized"}},
+    {FindingKind::kNoisy,
+     {"ask first what the call needs, by one that cannot fail", "its calls do not fail"}},
 };
 static_assert(std::size(kRows) == kFindingKinds);
 
@@ -150,6 +152,8 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
              " until exit; each loading of the library adds one";
     case FindingKind::kForbidden:
       return "the process was to do without it (--forbid)";
+    case FindingKind::kNoisy:
+      return whose + " error log (CUDA_LOG_FILE) has the failure, which is none of its own";
   }
   return "";
 }

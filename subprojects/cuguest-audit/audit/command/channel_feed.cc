@@ -71,6 +71,9 @@ void ChannelFeed::Tell(const ChannelProcess& process, Fed* fed) {
   for (; fed->notes < process.notes.size(); ++fed->notes) {
     for (EventSink* sink : sinks_) sink->OnNote(fed->number, process.notes[fed->notes]);
   }
+  for (; fed->limits < process.limits.size(); ++fed->limits) {
+    for (EventSink* sink : sinks_) sink->OnLimit(fed->number, process.limits[fed->limits]);
+  }
   if (!fed->source && !process.source.empty()) {
     fed->source = true;
     for (EventSink* sink : sinks_) sink->OnSource(fed->number, process.source);

@@ -52,6 +52,7 @@ class ChannelFeed {
     // That the sinks know.
     std::size_t objects = 1;  // the first is no object
     std::size_t notes = 0;
+    std::size_t limits = 0;
     bool source = false;
     // When events were last lost.
     std::uint64_t lost = 0;

@@ -204,6 +204,7 @@ Program::Environment Audit::EnvironmentOf(const std::string& address) {
     if (what.rfind("api:", 0) == 0) watched += (watched.empty() ? "" : ",") + what.substr(4);
   }
   if (!watched.empty()) environment.emplace_back(kWatchVariable, watched);
+  if (options_.noise) environment.emplace_back(kNoiseVariable, "1");
   if (!options_.source.empty()) environment.emplace_back(kSourceVariable, options_.source);
   return environment;
 }
@@ -289,6 +290,7 @@ int Audit::Replay() {
 int Audit::Finish(int exit_status) {
   builder_.SetLeaks(options_.leaks);
   builder_.SetForbidden(options_.forbidden);
+  builder_.SetNoise(options_.noise);
   for (const auto& [number, audited] : session_.processes()) {
     builder_.Add(audited.about, *audited.analysis, &report_);
   }

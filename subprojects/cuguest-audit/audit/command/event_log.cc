@@ -28,6 +28,12 @@ void EventLog::OnUnaudited(std::uint32_t process, const std::string& why) {
   Write(kBuffered);
 }
 
+void EventLog::OnLimit(std::uint32_t process, const std::string& text) {
+  if (!file_.is_open()) return;
+  writer_.OnLimit(process, text);
+  Write(kBuffered);
+}
+
 void EventLog::OnLoss(std::uint32_t process, const Loss& loss) {
   if (!file_.is_open()) return;
   writer_.OnLoss(process, loss);

@@ -30,6 +30,7 @@ class EventLog final : public EventSink {
   void OnSource(std::uint32_t process, const std::string& name) override;
   void OnNote(std::uint32_t process, const std::string& text) override;
   void OnUnaudited(std::uint32_t process, const std::string& why) override;
+  void OnLimit(std::uint32_t process, const std::string& text) override;
   void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;

@@ -19,7 +19,7 @@ Runs PROGRAM unchanged and reports, when it has ended, which library disturbed
 the CUDA contexts of which other one.
 
   --error-exitcode=N    exit with N, 1 to 255, if there is a finding, or the
-                        audit is incomplete: events lost, findings dropped, or
+                        audit is incomplete: events lost, a limit reached, or
                         a process that uses CUDA and was not audited
   --accept-incomplete   exit with N for findings only
   --suppressions=FILE   leave out known findings (repeatable)
@@ -28,6 +28,7 @@ the CUDA contexts of which other one.
                         of this name or path; * is any text (repeatable)
   --paths               name libraries by their full paths
   --leaks=yes           also report what is never given back; no is the default
+  --noise               also report calls that failed in libraries
   --forbid=WHAT         report who first does WHAT: init, context, context:N of
                         device N, api:PATTERN of calls (repeatable)
   --json=FILE           write the report as JSON
@@ -65,13 +66,14 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {"--error-exitcode", true},
+    {"--error-exitcode", true},  // in the order of kUsage
     {"--accept-incomplete", false},
     {"--suppressions", true},
     {"--gen-suppressions", false},
     {"--object", true},
     {"--paths", false},
     {"--leaks", true},
+    {"--noise", false},
     {"--forbid", true},
     {"--json", true},
     {"--trace", true},
@@ -158,6 +160,7 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   if (name == "--no-follow-fork") options->follow_fork = false;
   if (name == "--suppressions") options->suppressions.push_back(value);
   if (name == "--object") options->objects.push_back(value);
+  if (name == "--noise") options->noise = true;
   if (name == "--paths") options->paths = true;
   if (name == "--json") options->json = value;
   if (name == "--trace") options->trace = value;

@@ -28,6 +28,7 @@ struct Options {
   std::vector<std::string> objects;  // patterns; empty: every finding is reported
   bool paths = false;
   bool leaks = false;
+  bool noise = false;
   std::vector<std::string> forbidden;  // "init", "context", "context:N", "api:PATTERN"
   std::string json;
   std::string trace;

@@ -51,10 +51,11 @@ struct ReportedProcess {
   std::string source;              // empty: none could be had
   std::vector<std::string> notes;  // what the source does not see, and why others were not taken
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;     // events
-  std::uint64_t broken = 0;   // records
-  std::uint64_t dropped = 0;  // findings beyond kLedgerLimit
-  std::string unaudited;      // why, if it is known; see WhyUnaudited()
+  std::uint64_t lost = 0;           // events
+  std::uint64_t broken = 0;         // records
+  std::uint64_t dropped = 0;        // findings beyond kLedgerLimit
+  std::vector<std::string> limits;  // others that were reached, and what is missing
+  std::string unaudited;            // why, if it is known; see WhyUnaudited()
 };
 
 struct Report {
@@ -80,8 +81,8 @@ struct Report {
 [[nodiscard]] std::size_t CountUnaudited(const Report& report);
 
 // Whether all that happened in processes that use CUDA was seen, and all that was found is in the
-// report: no event was lost, no finding dropped, no process left unaudited, unless the user left it
-// out and there is another one.
+// report: no event was lost, no finding dropped, no limit reached, no process left unaudited,
+// unless the user left it out and there is another one.
 [[nodiscard]] bool IsComplete(const Report& report);
 
 // For a person; ends with a newline.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "audit/party.h"
+
 namespace cuguest::audit {
 
 namespace {
@@ -16,10 +18,23 @@ bool IsSamePlace(const Function& a, const Function& b) {
   return a.offset == b.offset || is_same_line;
 }
 
+Function OfPython(const Object& object, std::uint64_t line) {
+  Function function;
+  function.object = PackageOf(object);
+  function.offset = line;
+  function.symbol = function.name = object.function;
+  function.file = object.path;
+  function.line = static_cast<int>(line);
+  return function;
+}
+
 }  // namespace
 
 std::vector<Function> ReportBuilder::Of(Place place, const std::vector<Object>& objects) {
   const bool is_known = place.object != 0 && place.object < objects.size();
+  if (is_known && !objects[place.object].function.empty()) {
+    return {OfPython(objects[place.object], place.offset)};
+  }
   return symbols_.Of(is_known ? &objects[place.object] : nullptr, place.offset);
 }
 
@@ -129,11 +144,19 @@ void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objec
 
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
   report->processes.push_back(process);
-  report->processes.back().dropped = analysis.Dropped();
+  ReportedProcess& reported = report->processes.back();
+  reported.dropped = analysis.Dropped();
+  const std::vector<std::string> limits = analysis.Limits();
+  reported.limits.insert(reported.limits.end(), limits.begin(), limits.end());
   std::vector<Finding> findings = analysis.Findings();
   if (leaks_) {
     const std::vector<Finding> leaks = analysis.Leaks();
     findings.insert(findings.end(), leaks.begin(), leaks.end());
+  }
+  if (noise_) {
+    const std::vector<Finding> noise = analysis.Noise();
+    findings.insert(findings.end(), noise.begin(), noise.end());
+    reported.dropped += analysis.DroppedNoise();
   }
   for (const Analysis::FirstUse& use : analysis.FirstUses()) {
     if (IsForbidden(use)) findings.push_back(use.finding);

@@ -28,6 +28,8 @@ class ReportBuilder {
 
   // Whether what is never given back is a finding.
   void SetLeaks(bool leaks) { leaks_ = leaks; }
+  // Whether a call that failed is one.
+  void SetNoise(bool noise) { noise_ = noise; }
   // What is a finding where it is done first: "init", "context", "context:N", "api:PATTERN".
   void SetForbidden(std::vector<std::string> forbidden) { forbidden_ = std::move(forbidden); }
 
@@ -53,6 +55,7 @@ class ReportBuilder {
   const bool generates_;
   Suppressions& suppressions_;
   bool leaks_ = false;
+  bool noise_ = false;
   std::vector<std::string> forbidden_;
   Symbols symbols_;
 };

@@ -53,6 +53,10 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
   json->Add("process", static_cast<std::uint64_t>(named.process));
   json->Add("processes", static_cast<std::uint64_t>(named.processes));
   json->Add("thread", static_cast<std::uint64_t>(finding.thread));
+  if (finding.os_thread != nullptr) {
+    json->Add("tid", finding.os_thread->id);
+    json->Add("thread_name", finding.os_thread->name);
+  }
   json->Add("time_ns", finding.time_ns);
   AddFunction("culprit", named.culprit, json);
   if (!named.returned.object.empty()) AddFunction("returned", named.returned, json);
@@ -110,6 +114,7 @@ void AddProcess(const ReportedProcess& process, JsonWriter* json) {
   json->Add("lost", process.lost);
   json->Add("broken", process.broken);
   json->Add("dropped", process.dropped);
+  AddTexts("limits", process.limits, json);
   json->End();
 }
 

@@ -181,6 +181,7 @@ std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames&
     case FindingKind::kChangedSetting:
       return {{"of:", before}, {"left:", SettingText(finding)}};
     case FindingKind::kLeftError:
+    case FindingKind::kNoisy:
     case FindingKind::kForkedChild:
     case FindingKind::kAfterShutdown:
       return {{"result:", ResultName(finding.call, finding.result)}};
@@ -220,8 +221,8 @@ std::string ProcessText(const Process& process) {
 
 std::string WhenText(const Report& report, const NamedFinding& named) {
   std::string text = Counted(named.finding.count, "time", "times");
-  text += (named.finding.count > 1 ? ", first on thread " : ", thread ") +
-          std::to_string(named.finding.thread) + " at " + TimeText(named.finding.time_ns);
+  text += (named.finding.count > 1 ? ", first on " : ", ") + ThreadText(named.finding) + " at " +
+          TimeText(named.finding.time_ns);
   const ReportedProcess* process = ProcessOf(report, named.process);
   if (report.processes.size() > 1 && process != nullptr) {
     text += " of " + ProcessText(process->process);
@@ -286,6 +287,9 @@ std::string LossText(const ReportedProcess& process) {
     text += (text.empty() ? "" : "; ") + Counted(process.dropped, "time", "times") +
             " a finding was dropped, of which there are more than " + std::to_string(kLedgerLimit);
   }
+  for (const std::string& limit : process.limits) {
+    text += (text.empty() ? "" : "\n  ") + Printable("a limit was reached: " + limit);
+  }
   return text;
 }
 
@@ -336,7 +340,7 @@ std::size_t CountUnaudited(const Report& report) {
 bool IsComplete(const Report& report) {
   const auto has_gap = [](const ReportedProcess& process) {
     const std::string why = WhyUnaudited(process);
-    return process.lost + process.broken + process.dropped != 0 ||
+    return process.lost + process.broken + process.dropped != 0 || !process.limits.empty() ||
            (!why.empty() && why != kNotFollowed);
   };
   const bool is_none_audited =

@@ -53,6 +53,10 @@ void Session::OnUnaudited(std::uint32_t process, const std::string& why) {
   processes_[process].about.unaudited = why;
 }
 
+void Session::OnLimit(std::uint32_t process, const std::string& text) {
+  processes_[process].about.limits.push_back(text);
+}
+
 void Session::OnLoss(std::uint32_t process, const Loss& loss) {
   processes_[process].about.lost = loss.events;
   processes_[process].about.broken = loss.records;
