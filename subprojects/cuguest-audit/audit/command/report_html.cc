@@ -53,7 +53,7 @@ dt { color: var(--faint); } dd { margin: 0; min-width: 0; }
   dl { grid-template-columns: 1fr; } dd { margin-left: .8rem; } }
 summary { cursor: pointer; color: var(--link); }
 ol, ul { margin: .3rem 0; padding-left: 1.6rem; }
-svg { display: block; width: 100%; border-bottom: 1px solid var(--line); }
+svg { display: block; width: 100%; overflow: visible; border-bottom: 1px solid var(--line); }
 svg text { font: 11px ui-monospace, monospace; fill: var(--entry); pointer-events: none; }
 .c { fill: hsl(var(--h) 62% var(--light)); }
 .several { fill: var(--faint); }

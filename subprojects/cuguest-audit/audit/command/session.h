@@ -43,7 +43,7 @@ class Session final : public EventSink {
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
 
-  // Nothing follows: puts the findings into the trace, and empties the stacks for who is told.
+  // Nothing follows: puts the findings into the trace, and tells observers that stacks are empty.
   void Finish(const Report& report);
 
   [[nodiscard]] const std::map<std::uint32_t, AuditedProcess>& processes() const {
