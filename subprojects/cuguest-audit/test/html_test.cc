@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_page_is_bounded) {
   }
   pictured.stacks.EndProcess(1, 4'000'000);
   const std::string page = pictured.Page(report);
-  BOOST_TEST(page.size() < 4'000'000u);
+  BOOST_TEST(page.size() < 1'500'000u);
   BOOST_TEST(CountIn(page, "<article") == kPageFindings);
   BOOST_TEST(HtmlHas(page, "2000 findings more are not on this page; --json has all"));
   BOOST_TEST(HtmlHas(page, "<li>1000 more are not on this page</li>"));

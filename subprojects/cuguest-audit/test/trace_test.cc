@@ -107,6 +107,18 @@ BOOST_AUTO_TEST_CASE(an_ended_thread_closes_its_slices) {
 )json");
 }
 
+BOOST_AUTO_TEST_CASE(a_slice_has_what_becomes_known) {
+  const TraceFile file;
+  TraceWriter trace;
+  BOOST_TEST(trace.Open(file.path) == "");
+  Stacks stacks(&trace);
+  stacks.Set({1, 7, 1}, 0, {{1, -1, false, {}}});
+  stacks.Set({1, 7, 1}, 1000, {OnDeviceZero(1)});
+  BOOST_TEST(trace.Close() == "");
+  BOOST_TEST(file.Read().find(R"json("B","pid":7,"tid":1,"name":"context 1 (device 0)")json") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_trace_is_an_array) {
   const TraceFile file;
   TraceWriter trace;

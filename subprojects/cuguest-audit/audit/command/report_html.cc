@@ -123,6 +123,10 @@ class HtmlPage {
   std::string Write();
 
  private:
+  struct ShownContext {
+    std::string words;
+    std::string color;  // as a style
+  };
   struct Mark {
     std::size_t number;  // of the finding
     double at;           // percent of the width
@@ -142,7 +146,7 @@ class HtmlPage {
   void AddPicture(const NamedTimeline& named);
   void AddThread(const NamedTimeline& named, std::uint32_t number, const Timeline::Thread* thread);
   void AddRows(const NamedTimeline& named, const Timeline::Thread& thread, std::size_t bottom);
-  void AddKey(const NamedTimeline& named);
+  void AddKey();
   void AddProcesses();
   // Those of the thread, which a picture has room for.
   std::vector<Mark> MarksOf(const NamedTimeline& named, std::uint32_t thread);
@@ -150,14 +154,13 @@ class HtmlPage {
   [[nodiscard]] std::map<std::uint32_t, const Timeline::Thread*> ThreadsOf(
       const NamedTimeline& named) const;
   [[nodiscard]] const ReportedProcess* ProcessOfNumber(std::uint32_t number) const;
-  [[nodiscard]] static int HueOf(const NamedTimeline& named, ContextId context);
 
   const Report& report_;
   const Pictures& pictures_;
   std::string page_;
   std::size_t shapes_ = 0;
-  std::map<ContextId, std::string> contexts_;  // of the picture, in words
-  bool is_cut_ = false;                        // it has no room for something
+  std::map<ContextId, ShownContext> contexts_;  // of the picture
+  bool is_cut_ = false;                         // it has no room for something
 };
 
 void HtmlPage::AddList(const std::string& heading, const std::vector<std::string>& lines) {
@@ -254,12 +257,6 @@ const ReportedProcess* HtmlPage::ProcessOfNumber(std::uint32_t number) const {
   return nullptr;
 }
 
-// Far from those of the contexts before and after it.
-int HtmlPage::HueOf(const NamedTimeline& named, ContextId context) {
-  const auto index = std::distance(named.contexts.begin(), named.contexts.find(context));
-  return static_cast<int>(index * 137 + 210) % 360;
-}
-
 std::vector<HtmlPage::Mark> HtmlPage::MarksOf(const NamedTimeline& named, std::uint32_t thread) {
   const ReportedProcess* process = ProcessOfNumber(named.process);
   const double columns =
@@ -320,8 +317,9 @@ void HtmlPage::AddRows(const NamedTimeline& named, const Timeline::Thread& threa
     if (context == Timeline::kSeveral) {
       Add("<g class=\"several\"><title>several contexts</title>");
     } else {
-      Add("<g class=\"c\" style=\"--h:" + std::to_string(HueOf(named, context)) + "\"><title>" +
-          Escaped(contexts_[context]) + "</title>");
+      const ShownContext& shown = contexts_[context];
+      Add("<g class=\"c\" style=\"" + shown.color + "\"><title>" + Escaped(shown.words) +
+          "</title>");
     }
     for (const Run& run : of_context) {
       const double at = 100 * static_cast<double>(run.begin) / columns;
@@ -366,14 +364,13 @@ void HtmlPage::AddThread(const NamedTimeline& named, std::uint32_t number,
   Add("</svg>\n");
 }
 
-void HtmlPage::AddKey(const NamedTimeline& named) {
-  Add("<details><summary>" + std::to_string(named.contexts.size()) +
-      (named.contexts.size() == 1 ? " context" : " contexts") + "</summary>\n<ul class=\"key\">\n");
+void HtmlPage::AddKey() {
+  Add("<details><summary>" + std::to_string(contexts_.size()) +
+      (contexts_.size() == 1 ? " context" : " contexts") + "</summary>\n<ul class=\"key\">\n");
   std::size_t shown = 0;
-  for (const auto& [context, words] : contexts_) {
+  for (const auto& [id, context] : contexts_) {
     if (shown++ == kPageLines) break;
-    Add("<li><i style=\"--h:" + std::to_string(HueOf(named, context)) + "\"></i>" + Escaped(words) +
-        "</li>\n");
+    Add("<li><i style=\"" + context.color + "\"></i>" + Escaped(context.words) + "</li>\n");
   }
   if (contexts_.size() > kPageLines) {
     Add("<li>" + std::to_string(contexts_.size() - kPageLines) + " more are not listed</li>\n");
@@ -390,7 +387,11 @@ void HtmlPage::AddPicture(const NamedTimeline& named) {
   const std::vector<std::string> words = ContextsInWords(report_, contexts);
   contexts_.clear();
   std::size_t next = 0;
-  for (const auto& [id, context] : named.contexts) contexts_[id] = words[next++];
+  for (const auto& [id, context] : named.contexts) {
+    // Hues of contexts that follow each other are far apart.
+    contexts_[id] = {words[next], "--h:" + std::to_string((next * 137 + 210) % 360)};
+    ++next;
+  }
   const std::string& program = process->process.program;
   Add("<h3>" + Escaped(program.empty() ? "a process" : BaseName(program)) + " (" +
       std::to_string(process->process.pid) + ")</h3>\n");
@@ -410,7 +411,7 @@ void HtmlPage::AddPicture(const NamedTimeline& named) {
   Add("<div class=\"scale\"><span>" + since(begins.front()) + "</span><span>" +
       since(begins[begins.size() / 2]) + "</span><span>" + since(begins.back()) +
       "</span></div>\n");
-  AddKey(named);
+  AddKey();
   is_cut_ = is_cut_ || named.timeline->has_others();
 }
 
