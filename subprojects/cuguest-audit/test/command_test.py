@@ -13,6 +13,7 @@ import pathlib
 import pty
 import re
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -765,7 +766,7 @@ check("a file has no colours", "1 finding, 1 library" in output.read_text() and 
 # As it happens.
 process = subprocess.Popen([command, "--live", "--", host, "leaked-push", "leaked-push", "sleep"], env=ENVIRONMENT,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-line = process.stderr.readline()
+line = process.stderr.readline() if select.select([process.stderr], [], [], 20)[0] else ""
 check("--live: a line while the program runs", process.poll() is None and re.fullmatch(
     r"cuguest-audit: leaked push by libhostile\.so\+0x[0-9a-f]+ \(cuCtxPushCurrent\), victim audit_host\+0x[0-9a-f]+, thread 1 "
     r"of process \d+\n", line), line)
