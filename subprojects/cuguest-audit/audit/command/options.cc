@@ -28,7 +28,8 @@ What is found:
 How it is reported:
   --output=FILE         write the report there, not to standard error
   --html=FILE           a page for a browser, with a picture of the stacks
-  --json=FILE           JSON;  --sarif=FILE  SARIF 2.1.0, for code review
+  --json=FILE           JSON, for scripts
+  --sarif=FILE          SARIF 2.1.0, for forges and editors
   --trace=FILE          a trace for https://ui.perfetto.dev
   --log=FILE            the events, from which --replay=LOG makes a report
   --live                print findings while the program runs, too
