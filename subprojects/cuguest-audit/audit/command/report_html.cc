@@ -35,7 +35,7 @@ body { margin: 0 auto; padding: 1rem; max-width: 66rem; background: var(--back);
   color: var(--text); font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; margin: 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 0; }
+h3 { font-size: 1rem; margin: 0; } details + h3 { margin-top: 1.4rem; }
 h4 { font-size: .9rem; font-weight: 500; margin: .8rem 0 .2rem; color: var(--faint); }
 p { margin: .3rem 0; }
 a { color: var(--link); }
