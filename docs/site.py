@@ -81,7 +81,8 @@ def write_pages(source):
                             for caption, entries in PAGES.items())
         text += in_markdown(toctree(BELOW[name.stem], "hidden:")) if name.stem in BELOW else ""
         write(source / name, text)
-    shutil.copy(ROOT / "docs" / "audit_trace.svg", source)
+    for picture in "audit_page.png", "audit_trace.svg":
+        shutil.copy(ROOT / "docs" / picture, source)
 
 
 def write_reference(source):

@@ -36,6 +36,11 @@ with scratch() as tmp:
     run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", stage, env=env)
     installed = set(files_below(stage))
     check("installs itself", installed == {"usr/bin/cuguest-audit", "usr/lib/libcuguest-audit.so"}, sorted(installed))
+    # Of two targets of one name Meson builds neither, and ninja knows only files and aliases.
+    run("ninja", "-C", build, "-j1", "cuguest-audit", env=env)
+    run(*meson, "compile", "-C", build, "-j1", "cuguest-audit", env=env)
+    report = run(build / "cuguest-audit", "--", "true", env=env)
+    check("has one target cuguest-audit for ninja and for meson", "0 findings" in report, report)
     report = run(stage / "usr" / "bin" / "cuguest-audit", "--", "true", env=env)
     check("the installed command finds the library that it injects", "0 findings" in report, report)
     done()

@@ -6,11 +6,14 @@ cuguest-audit on the simulation, with a program that calls a library of faults: 
 programs end, and what is reported of bad input.
 """
 
+import html.parser
 import json
 import os
 import pathlib
+import pty
 import re
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -632,6 +635,190 @@ run = Run("--", host, "print", cwd=place)
 check("a file that others may write is not read", run.code == 0
       and ".cuguest-audit was not read: another user may have written it" in run.err, run)
 
+# A page for a browser.
+class Page(html.parser.HTMLParser):
+    """That each element is closed, in its order; what it has, and what of it is linked."""
+
+    EMPTY = {"meta", "rect", "line", "circle"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.errors, self.ids, self.links, self.tags, self.titles = [], [], [], [], [], []
+        self.feed(text)
+        self.close()
+        self.errors += self.open
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
+        if any(name.startswith("on") for name in attributes):
+            self.errors.append(attributes)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY and (not self.open or self.open.pop() != tag):
+            self.errors.append(tag)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "title":
+            self.titles.append(data)
+
+
+def page_of(*words, **environment):
+    file = pathlib.Path(folder.name) / "report.html"
+    run = Run(f"--html={file}", *words, **environment)
+    text = file.read_bytes().decode("utf-8", "strict")
+    return run, text, Page(text)
+
+
+run, text, html_page = page_of("--gen-suppressions", "--", host, "leaked-push", "replaced-context", "threads")
+check("--html: well formed", text.startswith("<!DOCTYPE html>") and not html_page.errors, html_page.errors)
+check("--html: loads nothing, and links only to itself", {"script", "img", "link", "iframe"}.isdisjoint(html_page.tags)
+      and all(link.startswith("#") and link[1:] in html_page.ids for link in html_page.links), html_page.links)
+check("--html: each finding, with a mark in a picture", len(run.findings) > 2 and all(
+    f"finding-{i + 1}" in html_page.ids and html_page.links.count(f"#finding-{i + 1}") >= 2 for i in range(len(run.findings))), text)
+check("--html: colours have their contexts, with who created them",
+      any(re.fullmatch(r"context \d+ \(device 0, created by audit_host in Create.*\)", title) for title in html_page.titles),
+      html_page.titles)
+check("--html: the verdict of the text", f"<h1 class=\"bad\">{run.err.splitlines()[2]}</h1>" in text, run)
+script = pathlib.Path(folder.name) / "lib<script>alert('x')&.so"
+shutil.copy(plugin, script)
+run, text, html_page = page_of("--gen-suppressions", "--paths", "--", host, "unload", HOST_PLUGIN=str(script))
+check("--html: a library named with <script>", run.findings and not html_page.errors and "script" not in html_page.tags
+      and "&lt;script&gt;alert(&#39;x&#39;)&amp;.so" in text, text)
+run, text, html_page = page_of("--", host, "well")
+check("--html: no findings", "<h1 class=\"good\">0 findings, 0 libraries</h1>" in text and not html_page.errors
+      and "svg" in html_page.tags, text)
+run, text, html_page = page_of("--", "true")
+check("--html: no process", "no process initialised CUDA" in text and not html_page.errors and "svg" not in html_page.tags, text)
+run, text, html_page = page_of("--source=cupti", "--", host, "well", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
+check("--html: a process that was not audited", "<h1 class=\"doubtful\">" in text and "The audit is incomplete" in text
+      and "not audited, because" in text and not html_page.errors, text)
+log = pathlib.Path(folder.name) / "html.log"
+run, text, _ = page_of(f"--log={log}", "--", host, "leaked-push", "callback-pushes")
+check("--html: a log gives the same page", page_of(f"--replay={log}")[1].split("</h1>")[1].split("</p>", 1)[1]
+      == text.split("</h1>")[1].split("</p>", 1)[1], text)
+check("--html: causes are links", re.search(r'<dt>cause</dt><dd><a href="#finding-\d+">', text), text)
+run = Run("--html=/dev/full", "--sarif=/dev/full", "--", host, "leaked-push", "exit")
+check("--html and --sarif: a full disk is reported", run.code == 3 and run.kinds() == ["leaked-push"]
+      and "the HTML is not complete: /dev/full: No space left on device" in run.err
+      and "the SARIF is not complete: /dev/full: No space left on device" in run.err, run)
+
+
+# For forges.
+sarif_schema = json.loads((root / "test" / "sarif.schema.json").read_text())
+
+
+def sarif_of(*words, **environment):
+    file = pathlib.Path(folder.name) / "report.sarif"
+    run = Run(f"--sarif={file}", *words, **environment)
+    sarif = json.loads(file.read_bytes().decode("utf-8", "strict"))
+    check(f"--sarif: {' '.join(words[-3:])}: the schema", not schema.errors(sarif, sarif_schema), schema.errors(sarif, sarif_schema))
+    return run, sarif["runs"][0]
+
+
+run, sarif = sarif_of("--", host, "well", *(kind for kind in FAULTS if kind not in ("forked-child", "after-shutdown")))
+rules = sarif["tool"]["driver"]["rules"]
+check("--sarif: a result for each finding", [result["ruleId"] for result in sarif["results"]] == run.kinds()
+      and len(run.findings) > 10, run)
+check("--sarif: a rule for each kind", all(rules[result["ruleIndex"]]["id"] == result["ruleId"]
+                                           for result in sarif["results"]) and len(rules) == len(
+    report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]), rules)
+check("--sarif: complete", sarif["invocations"][0]["executionSuccessful"], sarif["invocations"])
+prints = [result["partialFingerprints"] for result in sarif["results"]]
+again, other = sarif_of("--", host, "well", *(kind for kind in FAULTS if kind not in ("forked-child", "after-shutdown")))
+check("--sarif: fingerprints of another run are the same", prints == [result["partialFingerprints"] for result in other["results"]]
+      and not any(re.search(r"0x|\d{4}", text) for value in prints for text in value.values()), prints)
+run, sarif = sarif_of("--", host, "leaked-push", cwd=fixtures)
+place = sarif["results"][0]["locations"][0]
+check("--sarif: the function", {"function", "module"} == {where["kind"] for where in place["logicalLocations"]}
+      and place["logicalLocations"][0]["fullyQualifiedName"] == "hostile::LeakPush", place)
+if knows_lines:
+    check("--sarif: file and line, relative to the current folder", place["physicalLocation"] == {
+        "artifactLocation": {"uri": "hostile.cc", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": line_of("hostile.cc", "leaked-push")}}
+          and sarif["originalUriBaseIds"]["SRCROOT"]["uri"] == f"file://{fixtures}/", sarif)
+known = pathlib.Path(folder.name) / "sarif.supp"
+known.write_text("{\n known {0}\n cuguest-audit:leaked-push\n ...\n}\n{\n stale\n cuguest-audit:extra-pop\n ...\n}\n")
+run, sarif = sarif_of(f"--suppressions={known}", "--", host, "leaked-push", "replaced-context")
+check("--sarif: suppressed findings are suppressed results",
+      [(result["ruleId"], [one["justification"] for one in result["suppressions"]]) for result in sarif["results"]]
+      == [*((kind, []) for kind in run.kinds()), ("leaked-push", ["known {0}"])] and "leaked-push" not in run.kinds()
+      and "unused suppression: stale" in json.dumps(sarif["invocations"]), sarif)
+run, sarif = sarif_of("--", "true")
+check("--sarif: nothing audited", sarif["results"] == [] and "no process initialised CUDA" in json.dumps(sarif["invocations"]), sarif)
+run, sarif = sarif_of("--source=cupti", "--", host, "well", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
+check("--sarif: incomplete", not sarif["invocations"][0]["executionSuccessful"] and any(
+    note["level"] == "error" and "not audited" in note["message"]["text"]
+    for note in sarif["invocations"][0]["toolExecutionNotifications"]), sarif)
+shutil.copy(plugin, evil)
+run, sarif = sarif_of("--", host, "unload", HOST_PLUGIN=str(evil))
+check("--sarif: control characters in names", len(sarif["results"]) == 1
+      and r"libevil\x1b]0;x" in sarif["results"][0]["message"]["text"], sarif)
+sarif["results"][0]["level"] = "bad"
+check("the schema of SARIF refuses an unknown level", list(schema.own_errors(
+    {"$schema": sarif_schema["properties"]["$schema"]["const"], "version": "2.1.0", "runs": [sarif]}, sarif_schema, sarif_schema)))
+
+
+# Colours.
+def on_terminal(*words, **environment):
+    """What the command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([command, *words], env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    try:
+        while part := os.read(ours, 65536):
+            text += part
+    except OSError:  # nobody has the other end any more
+        pass
+    os.close(ours)
+    process.wait(timeout=60)
+    return text.decode().replace("\r\n", "\n")
+
+
+def without_pids(text):
+    return re.sub(r"\(\d+\)|at \d+\.\d+ m?s", "", text)
+
+
+for name in "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE":
+    ENVIRONMENT.pop(name, None)
+plain = Run("--", host, "leaked-push", json_file=False).err
+colored = on_terminal("--", host, "leaked-push", TERM="xterm")
+check("colours on a terminal", "\x1b[1;31m1 finding, 1 library\x1b[0m" in colored, colored)
+check("colours are all that is more", without_pids(re.sub(r"\x1b\[[0-9;]*m", "", colored)) == without_pids(plain), colored)
+check("no colours elsewhere", "\x1b" not in plain, plain)
+for name, (words, environment) in {"a dumb terminal": ([], {"TERM": "dumb"}), "NO_COLOR": ([], {"TERM": "xterm", "NO_COLOR": "1"}),
+                                   "--color=never": (["--color=never"], {"TERM": "xterm"})}.items():
+    check(f"{name}: no colours", without_pids(on_terminal(*words, "--", host, "leaked-push", **environment)) == without_pids(plain))
+check("--color=always", "\x1b[1;31m1 finding" in Run("--color=always", "--", host, "leaked-push").err)
+check("CLICOLOR_FORCE", "\x1b[1;31m1 finding" in Run("--", host, "leaked-push", CLICOLOR_FORCE="1").err)
+output = pathlib.Path(folder.name) / "colors.txt"
+on_terminal(f"--output={output}", "--", host, "leaked-push", TERM="xterm")
+check("a file has no colours", "1 finding, 1 library" in output.read_text() and "\x1b" not in output.read_text())
+
+# As it happens.
+process = subprocess.Popen([command, "--live", "--", host, "leaked-push", "leaked-push", "sleep"], env=ENVIRONMENT,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+line = process.stderr.readline() if select.select([process.stderr], [], [], 20)[0] else ""
+check("--live: a line while the program runs", process.poll() is None and re.fullmatch(
+    r"cuguest-audit: leaked push by libhostile\.so\+0x[0-9a-f]+ \(cuCtxPushCurrent\), victim audit_host\+0x[0-9a-f]+, thread 1 "
+    r"of process \d+\n", line), line)
+time.sleep(0.6)
+process.send_signal(signal.SIGTERM)
+_, err = process.communicate(timeout=60)
+check("--live: a line for what is repeated, and then the report", not err.startswith("cuguest-audit: leaked")
+      and "1 finding, 1 library" in err and "2 times, first" in err, err)
+process = subprocess.Popen([command, "--live", "--object=libother*", "--", host, "leaked-push", "idle", "idle", "idle"], env=ENVIRONMENT,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+_, err = process.communicate(timeout=60)
+check("--live: not what the report leaves out", "leaked push" not in err and "left out by --object: 1 finding" in err, err)
+check("without --live there are no lines", "cuguest-audit: leaked" not in Run("--", host, "leaked-push", "idle", "idle", "idle").err)
+
 # The trace.
 trace = pathlib.Path(folder.name) / "trace.json"
 run = Run(f"--trace={trace}", "--", host, "leaked-push", "threads", "crash")
@@ -692,7 +879,7 @@ check("a log that is not there", Run("--replay=/no/log").code == 125)
 
 # No file is emptied for nothing.
 content = b"of an earlier run"
-for name in "--json", "--trace", "--log", "--output":
+for name in "--html", "--json", "--sarif", "--trace", "--log", "--output":
     for program, code in (("/no/such/program", 127), ("/", 126)):
         log.write_bytes(content)
         new = pathlib.Path(folder.name) / "new"
@@ -707,6 +894,9 @@ for name in "--json", "--trace", "--log", "--output":
     run = Run(f"{name}={busy}", "--", str(busy), "leaked-push", "exit", json_file=False, **LIBRARIES)
     check(f"{name}: a file that can no longer be opened once the program runs", run.code == 3
           and "1 finding, 1 library" in run.err and f"{busy}: Text file busy" in run.err, run)
+run = Run(f"--html={log}", f"--sarif={log}", "--", host, "print", json_file=False)
+check("--html and --sarif of one file", run.code == 125 and "--html and --sarif name one file" in run.err
+      and run.out == "" and log.read_bytes() == content, run)
 run = Run(f"--json={log}", f"--trace={log}", "--", host, "print", json_file=False)
 check("--json and --trace of one file", run.code == 125 and "--json and --trace name one file" in run.err
       and run.out == "" and log.read_bytes() == content, run)
@@ -786,6 +976,9 @@ BAD = {
     (host, ): "-- is missing before",
     ("--jsno=f", "--", host, "print"): "there is no option --jsno",
     ("--json=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--html=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--sarif=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--color=yes", "--", host, "print"): "auto, always or never",
     ("--trace=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
     ("--log=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
     ("--output=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
@@ -802,6 +995,16 @@ for words, message in BAD.items():
     check(f"{' '.join(words)}: {message}", run.code == 125 and message in run.err and run.out == "", run)
 run = Run("--help", json_file=False)
 check("--help", run.code == 0 and run.out.startswith("usage: cuguest-audit"), run)
+lines = run.out.splitlines()
+check("--help fits a screen", len(lines) <= 40 and all(len(line) <= 80 for line in lines), run)
+options = set(re.findall(r'^    \{"(--[a-z-]+)", (?:true|false)\},$', (root / "audit" / "command" / "options.cc").read_text(), re.M))
+helped = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", run.out))
+check("--help has each option, but the default --follow-fork", options - helped == {"--follow-fork"} and helped <= options,
+      options ^ helped)
+if page.exists():
+    table = page.read_text().split("## Options")[1].split("\n## ")[0]
+    check("the manual has each option", options == set(re.findall(r"`(--[a-z-]+)", "".join(
+        line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")))), options)
 run = Run("--", "there-is-no-such-program")
 check("a program that is not found", run.code == 127 and "No such file" in run.err, run)
 not_executable = pathlib.Path(folder.name) / "not_executable"

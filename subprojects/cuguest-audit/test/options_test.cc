@@ -3,9 +3,12 @@
 #include "audit/command/options.h"
 
 #include <boost/test/unit_test.hpp>
+#include <initializer_list>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "audit/command/color.h"
 
 BOOST_AUTO_TEST_SUITE(audit_options)
 
@@ -103,6 +106,35 @@ BOOST_AUTO_TEST_CASE(short_names_are_those_of_long_ones) {
   BOOST_TEST(Parsed({"--accept-incomplete", "--buffer=8", "--", "app"}).options.buffer == 8);
 }
 
+BOOST_AUTO_TEST_CASE(a_color_is_wanted_when) {
+  BOOST_TEST(Parsed({"--", "app"}).options.color == "auto");
+  BOOST_TEST(Parsed({"--color=never", "--", "app"}).options.color == "never");
+  BOOST_TEST(Parsed({"--color=yes", "--", "app"}).error == "--color=yes: auto, always or never");
+  struct Row {
+    const char* when;
+    ColorSurroundings surroundings;
+    bool wants;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"auto", {true, "xterm", nullptr, nullptr, nullptr}, true},
+           {"auto", {false, "xterm", nullptr, nullptr, nullptr}, false},
+           {"auto", {true, "dumb", nullptr, nullptr, nullptr}, false},
+           {"auto", {true, nullptr, nullptr, nullptr, nullptr}, false},
+           {"auto", {true, "xterm", "1", nullptr, nullptr}, false},
+           {"auto", {true, "xterm", "", nullptr, nullptr}, true},
+           {"auto", {true, "xterm", nullptr, "0", nullptr}, false},
+           {"auto", {true, "xterm", nullptr, "1", nullptr}, true},
+           {"auto", {false, nullptr, nullptr, nullptr, "1"}, true},
+           {"auto", {false, nullptr, nullptr, nullptr, "0"}, false},
+           {"auto", {false, nullptr, nullptr, nullptr, ""}, false},
+           {"auto", {false, nullptr, "1", nullptr, "1"}, false},
+           {"always", {false, nullptr, "1", "0", "0"}, true},
+           {"never", {true, "xterm", nullptr, "1", "1"}, false},
+       }) {
+    BOOST_TEST(WantsColors(row.when, row.surroundings) == row.wants, row.when);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(usage_fits_a_screen) {
   std::istringstream usage(kUsage);
   int lines = 0;
@@ -110,7 +142,7 @@ BOOST_AUTO_TEST_CASE(usage_fits_a_screen) {
     BOOST_TEST(line.size() <= 80u, line);
   }
   BOOST_TEST(lines >= 24);
-  BOOST_TEST(lines <= 50);
+  BOOST_TEST(lines <= 40);
 }
 
 BOOST_AUTO_TEST_CASE(defaults_are_lines_of_a_file) {
@@ -158,8 +190,9 @@ BOOST_AUTO_TEST_CASE(file_names_have_process_and_host) {
 }
 
 BOOST_AUTO_TEST_CASE(one_file_is_for_one_option) {
-  std::string Options::*const files[] = {&Options::output, &Options::json, &Options::trace,
-                                         &Options::log, &Options::replay};
+  std::string Options::*const files[] = {&Options::output, &Options::html,  &Options::json,
+                                         &Options::sarif,  &Options::trace, &Options::log,
+                                         &Options::replay};
   for (const auto a : files) {
     for (const auto b : files) {
       if (a == b) continue;

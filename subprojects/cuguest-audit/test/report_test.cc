@@ -229,6 +229,34 @@ BOOST_AUTO_TEST_CASE(each_kind_has_advice) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(colors_are_escapes_and_nothing_else) {
+  Report report = Of(Replaced());
+  report.findings.push_back(Replaced());
+  report.findings[1].consequence_of = 1;
+  report.findings[1].returned.name = std::string(59, 'f');
+  report.findings[1].returned.object = "/lib/" + std::string(60, 'o');
+  report.processes.push_back(report.processes[0]);
+  report.processes[1].lost = 2;
+  const std::string plain = ReportText(report);
+  const std::string colored = ReportText(report, true);
+  BOOST_TEST(Has(colored, "\x1b[1;31m2 findings, 1 library\x1b[0m\n"));
+  BOOST_TEST(Has(colored, "[1] \x1b[1;31mreplaced current context\x1b[0m                "));
+  BOOST_TEST(Has(colored, "\n    \x1b[36mwhy:\x1b[0m    libmine.so's"));
+  std::string stripped;
+  for (std::size_t at = 0; at < colored.size();) {
+    if (colored[at] == '\x1b') {
+      at = colored.find('m', at) + 1;
+    } else {
+      stripped += colored[at++];
+    }
+  }
+  BOOST_TEST(stripped == plain);
+  report.findings.clear();
+  BOOST_TEST(Has(ReportText(report, true), "\x1b[1;33m0 findings, 0 libraries"));
+  report.processes.pop_back();
+  BOOST_TEST(Has(ReportText(report, true), "\x1b[1;32m0 findings, 0 libraries"));
+}
+
 BOOST_AUTO_TEST_CASE(processes_are_told_apart) {
   Report report = Of(Replaced());
   report.findings[0].processes = 2;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""errors(instance, schema): how a JSON value differs from a schema, of what report.schema.json uses of JSON
-Schema; by the package jsonschema where there is one."""
+"""errors(instance, schema): how a JSON value differs from a schema, of what report.schema.json and sarif.schema.json
+use of JSON Schema; by the package jsonschema where there is one."""
+
+import re
 
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
 
@@ -12,7 +14,8 @@ def has_type(value, name):
 def own_errors(value, schema, root, where="$"):
     """Without jsonschema. Fails on a keyword that it does not know."""
     known = {"$schema", "$id", "$defs", "title", "description", "type", "const", "enum", "minimum", "maximum", "items",
-             "properties", "required", "additionalProperties", "dependentRequired", "anyOf", "$ref"}
+             "properties", "required", "additionalProperties", "dependentRequired", "anyOf", "$ref", "definitions",
+             "minItems", "maxItems", "uniqueItems", "minLength", "pattern"}
     assert set(schema) <= known, set(schema) - known
     if "$ref" in schema:
         target = root
@@ -32,7 +35,14 @@ def own_errors(value, schema, root, where="$"):
         yield f"{where}: {value!r} is not in the enumeration"
     if "minimum" in schema and value < schema["minimum"] or "maximum" in schema and value > schema["maximum"]:
         yield f"{where}: {value} is out of range"
+    if isinstance(value, str) and (len(value) < schema.get("minLength", 0)
+                                   or not re.search(schema.get("pattern", ""), value)):
+        yield f"{where}: {value!r} is too short, or not of the pattern"
     if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            yield f"{where}: has {len(value)} items"
+        if schema.get("uniqueItems") and any(item in value[:i] for i, item in enumerate(value)):
+            yield f"{where}: an item is there twice"
         for i, item in enumerate(value):
             yield from own_errors(item, schema.get("items", {}), root, f"{where}[{i}]")
     if isinstance(value, dict):
@@ -56,7 +66,8 @@ def errors(value, schema):
         import jsonschema
     except ImportError:
         return found
-    return found + [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    return found + [error.message for error in validator.iter_errors(value)]
 
 
 def trace_errors(events):

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -27,8 +28,10 @@
 #include "audit/channel_reader.h"
 #include "audit/command/channel_feed.h"
 #include "audit/command/clock.h"
+#include "audit/command/color.h"
 #include "audit/command/device_memory.h"
 #include "audit/command/event_log.h"
+#include "audit/command/live_findings.h"
 #include "audit/command/options.h"
 #include "audit/command/output_file.h"
 #include "audit/command/printable.h"
@@ -36,8 +39,11 @@
 #include "audit/command/program.h"
 #include "audit/command/report.h"
 #include "audit/command/report_builder.h"
+#include "audit/command/report_html.h"
+#include "audit/command/report_sarif.h"
 #include "audit/command/session.h"
 #include "audit/command/suppressions.h"
+#include "audit/command/timeline.h"
 #include "audit/command/trace.h"
 #include "audit/finding.h"
 #include "audit/log.h"
@@ -88,7 +94,8 @@ Suppressions ReadSuppressions(const std::vector<std::string>& files) {
 struct Files {
   // Before anything runs.
   static void Check(const Options& options) {
-    for (const std::string* path : {&options.output, &options.json, &options.trace, &options.log}) {
+    for (const std::string* path : {&options.output, &options.html, &options.json, &options.sarif,
+                                    &options.trace, &options.log}) {
       if (!path->empty()) FailIf(OutputFile::Check(*path));
     }
   }
@@ -96,7 +103,9 @@ struct Files {
   std::vector<std::string> Open(const Options& options) {
     std::vector<std::string> errors;
     if (!options.output.empty()) errors.push_back(output.Open(options.output));
+    if (!options.html.empty()) errors.push_back(html.Open(options.html));
     if (!options.json.empty()) errors.push_back(json.Open(options.json));
+    if (!options.sarif.empty()) errors.push_back(sarif.Open(options.sarif));
     if (!options.trace.empty()) errors.push_back(trace.Open(options.trace));
     if (!options.log.empty()) errors.push_back(log.Open(options.log));
     return errors;
@@ -107,7 +116,9 @@ struct Files {
   }
 
   OutputFile output;
+  OutputFile html;
   OutputFile json;
+  OutputFile sarif;
   TraceWriter trace;
   EventLog log;
 };
@@ -160,13 +171,39 @@ class MemoryTrack {
   std::vector<std::uint64_t> last_;
 };
 
+// What --live prints, every now and then, for a twentieth of the time.
+class LiveOutput {
+ public:
+  LiveOutput(const Options& options, const Session& session)
+      : is_wanted_(options.live), session_(session), findings_(options.objects) {}
+
+  void Look() {
+    const std::uint64_t now = is_wanted_ ? MonotonicNow() : 0;
+    if (now < next_ || !is_wanted_) return;
+    std::fputs(findings_.Look(session_.processes()).c_str(), stderr);
+    const std::uint64_t end = MonotonicNow();
+    next_ = end + std::max(kLookNs, 20 * (end - now));
+  }
+
+ private:
+  static constexpr std::uint64_t kLookNs = 200'000'000;
+
+  const bool is_wanted_;
+  const Session& session_;
+  LiveFindings findings_;
+  std::uint64_t next_ = 0;
+};
+
 class Audit {
  public:
   explicit Audit(const Options& options)
       : options_(options),
         suppressions_(ReadSuppressions(options.suppressions)),
         builder_(options.objects, options.gen_suppressions, &suppressions_),
-        session_(options.trace.empty() ? nullptr : &files_.trace) {}
+        session_(options.trace.empty() ? nullptr : &files_.trace,
+                 options.html.empty() ? std::vector<StackObserver*>()
+                                      : std::vector<StackObserver*>{&timelines_}),
+        live_(options, session_) {}
 
   // Returns the exit status.
   int Run();
@@ -178,6 +215,8 @@ class Audit {
   [[nodiscard]] Program::Environment EnvironmentOf(const std::string& address);
   void OpenFiles();
   void Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, MemoryTrack* memory);
+  [[nodiscard]] Pictures NamePictures();
+  void WriteForms();
   [[nodiscard]] bool HasFailed() const;
   int Finish(int exit_status);
 
@@ -185,7 +224,9 @@ class Audit {
   Suppressions suppressions_;
   ReportBuilder builder_;
   Files files_;
+  Timelines timelines_;
   Session session_;
+  LiveOutput live_;
   Report report_;
 };
 
@@ -222,6 +263,7 @@ void Audit::Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, Memor
     milliseconds = events >= ChannelReader::kManyEvents ? 0 : events > 0 ? 1 : kPollMilliseconds;
     memory->SampleChanges();
     watch->Look(feed->pids());
+    live_.Look();
     if (milliseconds > 0) files_.Flush();
   }
   const std::uint64_t end = MonotonicNow() + kGraceNs;
@@ -285,6 +327,38 @@ int Audit::Replay() {
   return Finish(0);
 }
 
+Pictures Audit::NamePictures() {
+  Pictures pictures;
+  for (const auto& [number, timeline] : timelines_.processes()) {
+    NamedTimeline named = {number, &timeline, {}};
+    const std::vector<Object>& objects = session_.processes().at(number).analysis->objects();
+    for (const auto& [id, note] : timeline.Contexts()) {
+      named.contexts[id] = builder_.Name(note, objects);
+    }
+    pictures.timelines.push_back(std::move(named));
+  }
+  pictures.has_others = timelines_.has_others();
+  return pictures;
+}
+
+// The report in files of other forms.
+void Audit::WriteForms() {
+  const auto finish = [this](const char* form, OutputFile* file) {
+    const std::string error = file->Close();
+    if (!error.empty()) Note(std::string("the ") + form + " is not complete: " + error);
+  };
+  if (files_.html.is_open()) files_.html.Write(ReportHtml(report_, NamePictures()));
+  finish("HTML", &files_.html);
+  if (files_.sarif.is_open()) {
+    std::error_code ignored;
+    files_.sarif.Write(
+        ReportSarif(report_, CUGUEST_AUDIT_VERSION, fs::current_path(ignored).string()));
+  }
+  finish("SARIF", &files_.sarif);
+  files_.json.Write(ReportJson(report_));
+  finish("JSON", &files_.json);
+}
+
 // Writes what is asked for. A file that cannot be written is named in the report, and the one that
 // has the report on standard error.
 int Audit::Finish(int exit_status) {
@@ -298,21 +372,22 @@ int Audit::Finish(int exit_status) {
   report_.paths = options_.paths;
   report_.unused_suppressions = suppressions_.unused();
   report_.is_verbose = options_.verbosity > 0;
-  session_.FinishTrace(report_);
+  session_.Finish(report_);
   const std::string trace_error = files_.trace.Close();
   if (!trace_error.empty()) Note("the trace ends early: " + trace_error);
   const std::string log_error = files_.log.Close();
   if (!log_error.empty()) Note("the log ends early: " + log_error);
   Note(Symbols::Unavailable());
-  files_.json.Write(ReportJson(report_));
-  const std::string json_error = files_.json.Close();
-  if (!json_error.empty()) Note("the JSON is not complete: " + json_error);
+  WriteForms();
   if (HasFailed() && report_.findings.empty()) {
     Note("the audit is incomplete, so the exit status is " +
          std::to_string(options_.error_exitcode) + "; --accept-incomplete accepts that");
   }
   const bool is_told = options_.verbosity >= 0 || !report_.findings.empty() || !IsComplete(report_);
-  const std::string text = ReportText(report_);
+  const bool is_terminal =
+      files_.output.is_open() ? files_.output.IsTerminal() : isatty(STDERR_FILENO) == 1;
+  const std::string text =
+      ReportText(report_, WantsColors(options_.color, SurroundingsOf(is_terminal)));
   if (files_.output.is_open()) {
     files_.output.Write(text);
     const std::string error = files_.output.Close();

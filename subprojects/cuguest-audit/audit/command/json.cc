@@ -32,6 +32,16 @@ size_t SequenceAt(const std::string& text, size_t at) {
 
 }  // namespace
 
+std::string Utf8(const std::string& text) {
+  std::string valid;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = SequenceAt(text, at);
+    valid += length == 0 ? "\xef\xbf\xbd" : text.substr(at, length);
+    at += length == 0 ? 1 : length;
+  }
+  return valid;
+}
+
 std::string JsonString(const std::string& text) {
   std::string json = "\"";
   for (size_t at = 0; at < text.size();) {

@@ -12,7 +12,10 @@
 
 namespace cuguest::audit {
 
-// The text in quotes. What is not UTF-8, as a path may be, becomes U+FFFD.
+// What is not UTF-8, as in a path, becomes U+FFFD.
+[[nodiscard]] std::string Utf8(const std::string& text);
+
+// The same, as a string of JSON.
 [[nodiscard]] std::string JsonString(const std::string& text);
 
 // An object or an array that is being written. Members that are added without a name are those of

@@ -14,46 +14,40 @@ namespace cuguest::audit {
 const char kUsage[] =
     R"(usage: cuguest-audit [OPTION...] -- PROGRAM [ARGUMENT...]
        cuguest-audit [OPTION...] --replay=LOG
-
 Runs PROGRAM unchanged and reports, when it has ended, which library disturbed
-the CUDA contexts of which other one.
+the CUDA contexts of which other one. docs/audit.md has more on each option.
 
-  --error-exitcode=N    exit with N, 1 to 255, if there is a finding, or the
-                        audit is incomplete: events lost, a limit reached, or
-                        a process that uses CUDA and was not audited
-  --accept-incomplete   exit with N for findings only
-  --suppressions=FILE   leave out known findings (repeatable)
-  --gen-suppressions    print a suppression for each finding
-  --object=PATTERN      only findings whose culprit or victim is in an object
-                        of this name or path; * is any text (repeatable)
-  --paths               name libraries by their full paths
-  --leaks=yes           also report what is never given back; no is the default
-  --noise               also report calls that failed in libraries
-  --forbid=WHAT         report who first does WHAT: init, context, context:N of
-                        device N, api:PATTERN of calls (repeatable)
-  --json=FILE           write the report as JSON
-  --trace=FILE          write a trace for https://ui.perfetto.dev
-  --log=FILE            write the events, for --replay
-  --replay=LOG          report on a log, instead of running a program
-  --output=FILE         write the report there, not to standard error
-  --source=SOURCE       cupti, sanitizer or cudasim; otherwise the first that
-                        can be had
-  --buffer=MIB          events that a process may be ahead: 1, 2 (default), 4,
-                        8 and so on to 1024 MiB
+What is found:
+  --object=PATTERN      only what has its culprit or victim in such an object
+  --suppressions=FILE   leave out known findings
+  --leaks=yes           also what is never given back
+  --noise               also calls that failed in libraries
+  --forbid=WHAT         who first does WHAT: init, context[:DEVICE], api:PATTERN
   --no-follow-fork      only the program itself, not the processes it starts
-  --follow-fork         those, too (default)
+  --source=SOURCE       cupti, sanitizer or cudasim; else the first there is
+  --buffer=MIB          how far a process may be ahead: 1, 2 (default), 4, 8...
+How it is reported:
+  --output=FILE         write the report there, not to standard error
+  --html=FILE           a page for a browser, with a picture of the stacks
+  --json=FILE           JSON, for scripts
+  --sarif=FILE          SARIF 2.1.0, for forges and editors
+  --trace=FILE          a trace for https://ui.perfetto.dev
+  --log=FILE            the events, from which --replay=LOG makes a report
+  --live                print findings while the program runs, too
+  --color=WHEN          auto (default), always or never
+  --paths               name libraries by their full paths
+  --gen-suppressions    print a suppression for each finding
   -q, --quiet           no report if there is nothing to report
   -v, --verbose         whole call chains, and the events of each process
-  -h, --help            print this
-  --version             print the version
+When the audit fails:
+  --error-exitcode=N    exit with N if there is a finding, or the audit is
+                        incomplete; --accept-incomplete: for findings only
+  -h, --help, --version
 
 In the name of a FILE that is written %p is the process id of cuguest-audit, %h
-the host, %% a percent sign. Defaults: the options in the lines of a file
-.cuguest-audit in the current folder, then those in CUGUEST_AUDIT_OPTIONS.
-
-The exit status is the program's, or 128 and the number of the signal that
-terminated it; 125 if an option is wrong or a file cannot be opened, 126 if the
-program cannot be run, 127 if it is not found.
+the host, %% a percent sign. Defaults: .cuguest-audit, CUGUEST_AUDIT_OPTIONS.
+The exit status is the program's, or 128 and its signal; 125: a wrong option,
+or a file cannot be opened; 126: PROGRAM cannot be run; 127: it is not found.
 )";
 
 namespace {
@@ -75,7 +69,11 @@ constexpr Option kOptions[] = {
     {"--leaks", true},
     {"--noise", false},
     {"--forbid", true},
+    {"--live", false},
+    {"--color", true},
+    {"--html", true},
     {"--json", true},
+    {"--sarif", true},
     {"--trace", true},
     {"--log", true},
     {"--replay", true},
@@ -126,6 +124,14 @@ std::string SetSource(const std::string& text, Options* options) {
   return "";
 }
 
+std::string SetColor(const std::string& text, Options* options) {
+  if (text != "auto" && text != "always" && text != "never") {
+    return "--color=" + text + ": auto, always or never";
+  }
+  options->color = text;
+  return "";
+}
+
 std::string SetLeaks(const std::string& text, Options* options) {
   if (text != "yes" && text != "no") return "--leaks=" + text + ": yes or no";
   options->leaks = text == "yes";
@@ -148,6 +154,7 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   if (name == "--error-exitcode") return SetExitCode(value, options);
   if (name == "--source") return SetSource(value, options);
   if (name == "--leaks") return SetLeaks(value, options);
+  if (name == "--color") return SetColor(value, options);
   if (name == "--forbid") return AddForbidden(value, options);
   if (name == "--buffer") return SetBuffer(value, options);
   if (name == "--help") options->help = true;
@@ -162,7 +169,10 @@ std::string Set(const std::string& name, const std::string& value, Options* opti
   if (name == "--object") options->objects.push_back(value);
   if (name == "--noise") options->noise = true;
   if (name == "--paths") options->paths = true;
+  if (name == "--live") options->live = true;
+  if (name == "--html") options->html = value;
   if (name == "--json") options->json = value;
+  if (name == "--sarif") options->sarif = value;
   if (name == "--trace") options->trace = value;
   if (name == "--log") options->log = value;
   if (name == "--replay") options->replay = value;
@@ -283,11 +293,10 @@ std::string ParseOptionsVariable(const std::string& text, Options* options) {
 }
 
 std::string ResolveFiles(int pid, const std::string& host, Options* options) {
-  const std::pair<const char*, std::string*> files[] = {{"--output", &options->output},
-                                                        {"--json", &options->json},
-                                                        {"--trace", &options->trace},
-                                                        {"--log", &options->log},
-                                                        {"--replay", &options->replay}};
+  const std::pair<const char*, std::string*> files[] = {
+      {"--output", &options->output}, {"--html", &options->html},   {"--json", &options->json},
+      {"--sarif", &options->sarif},   {"--trace", &options->trace}, {"--log", &options->log},
+      {"--replay", &options->replay}};
   for (const auto& [option, name] : files) {
     if (name == &options->replay) continue;  // is read
     std::string error = Expand(option, pid, host, name);

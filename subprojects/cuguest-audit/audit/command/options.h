@@ -30,7 +30,11 @@ struct Options {
   bool leaks = false;
   bool noise = false;
   std::vector<std::string> forbidden;  // "init", "context", "context:N", "api:PATTERN"
+  bool live = false;
+  std::string color = "auto";  // or "always", "never"
+  std::string html;
   std::string json;
+  std::string sarif;
   std::string trace;
   std::string log;
   std::string replay;

@@ -39,6 +39,8 @@ void OutputFile::Fail() {
   file_ = nullptr;
 }
 
+bool OutputFile::IsTerminal() const { return file_ != nullptr && isatty(fileno(file_)) == 1; }
+
 void OutputFile::Write(const std::string& text) {
   if (file_ != nullptr && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) Fail();
 }

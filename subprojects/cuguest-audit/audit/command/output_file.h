@@ -28,6 +28,8 @@ class OutputFile {
   // Whether it is open and nothing has failed; otherwise what follows has no effect.
   [[nodiscard]] bool is_open() const { return file_ != nullptr; }
 
+  [[nodiscard]] bool IsTerminal() const;
+
   void Write(const std::string& text);
   void Flush();
   // Returns "", or "PATH: why" of the first failure since it was opened.

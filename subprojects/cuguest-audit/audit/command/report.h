@@ -44,6 +44,7 @@ struct NamedFinding {
   std::vector<Function> victim_chain;
   std::size_t consequence_of = 0;  // number of the finding without which this might not be; 0: none
   std::string suppression;         // for --gen-suppressions; empty without
+  std::string suppressed_by;       // the suppression's name; empty: by none
 };
 
 struct ReportedProcess {
@@ -67,6 +68,7 @@ struct Report {
   std::vector<ReportedProcess> processes;
   std::vector<NamedFinding> findings;
   std::vector<Suppressions::Used> suppressed;
+  std::vector<NamedFinding> suppressed_findings;
   std::uint64_t other_objects = 0;  // findings that --object left out
   std::vector<std::string> notes;   // of the audit as a whole
   std::vector<std::string> gaps;    // of it, too: what is missing in it
@@ -85,8 +87,8 @@ struct Report {
 // unless the user left it out and there is another one.
 [[nodiscard]] bool IsComplete(const Report& report);
 
-// For a person; ends with a newline.
-[[nodiscard]] std::string ReportText(const Report& report);
+// For a person; ends with a newline. `has_colors`: with the escapes of a terminal.
+[[nodiscard]] std::string ReportText(const Report& report, bool has_colors = false);
 
 // One of the report's findings, as that text has it after its number. `report` has the processes.
 [[nodiscard]] std::string FindingText(const Report& report, const NamedFinding& named);

@@ -80,17 +80,17 @@ NamedFinding ReportBuilder::Name(const Finding& finding, const std::vector<Objec
   return named;
 }
 
-bool ReportBuilder::IsAsked(const NamedFinding& named) const {
+bool IsAskedObject(const std::vector<std::string>& patterns, const std::string& object) {
   const auto matches = [&](const std::string& pattern) {
-    for (const Function* function : {&named.culprit, &named.victim}) {
-      if (!function->object.empty() && (MatchesWildcards(pattern, function->object) ||
-                                        MatchesWildcards(pattern, BaseName(function->object)))) {
-        return true;
-      }
-    }
-    return false;
+    return !object.empty() &&
+           (MatchesWildcards(pattern, object) || MatchesWildcards(pattern, BaseName(object)));
   };
-  return objects_.empty() || std::any_of(objects_.begin(), objects_.end(), matches);
+  return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), matches);
+}
+
+bool ReportBuilder::IsAsked(const NamedFinding& named) const {
+  return IsAskedObject(objects_, named.culprit.object) ||
+         IsAskedObject(objects_, named.victim.object);
 }
 
 bool ReportBuilder::IsForbidden(const Analysis::FirstUse& use) const {
@@ -108,17 +108,17 @@ bool ReportBuilder::IsForbidden(const Analysis::FirstUse& use) const {
   return std::any_of(forbidden_.begin(), forbidden_.end(), is_meant);
 }
 
-void ReportBuilder::Insert(NamedFinding named, Report* report) {
-  const auto same = std::find_if(report->findings.begin(), report->findings.end(),
-                                 [&](const NamedFinding& other) {
-                                   return other.finding.kind == named.finding.kind &&
-                                          other.finding.call == named.finding.call &&
-                                          IsSamePlace(other.culprit, named.culprit) &&
-                                          IsSamePlace(other.returned, named.returned) &&
-                                          IsSamePlace(other.victim, named.victim);
-                                 });
-  if (same == report->findings.end()) {
-    report->findings.push_back(std::move(named));
+void ReportBuilder::Insert(NamedFinding named, std::vector<NamedFinding>* findings) {
+  const auto same =
+      std::find_if(findings->begin(), findings->end(), [&](const NamedFinding& other) {
+        return other.finding.kind == named.finding.kind &&
+               other.finding.call == named.finding.call &&
+               IsSamePlace(other.culprit, named.culprit) &&
+               IsSamePlace(other.returned, named.returned) &&
+               IsSamePlace(other.victim, named.victim);
+      });
+  if (same == findings->end()) {
+    findings->push_back(std::move(named));
     return;
   }
   same->finding.count += named.finding.count;
@@ -169,9 +169,12 @@ void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis
     named.last_process = named.process;
     if (!IsAsked(named)) {
       ++report->other_objects;
-    } else if (suppressions_.Find(Identifier(finding.kind), named.chain, finding.count) ==
-               nullptr) {
-      Insert(std::move(named), report);
+    } else if (const std::string* name =
+                   suppressions_.Find(Identifier(finding.kind), named.chain, finding.count)) {
+      named.suppressed_by = *name;
+      Insert(std::move(named), &report->suppressed_findings);
+    } else {
+      Insert(std::move(named), &report->findings);
     }
   }
   Link(process.process.number, analysis.objects(), report);

@@ -18,6 +18,10 @@
 
 namespace cuguest::audit {
 
+// Whether `object` has a path or name that one of `patterns` matches; any object if there are none.
+[[nodiscard]] bool IsAskedObject(const std::vector<std::string>& patterns,
+                                 const std::string& object);
+
 class ReportBuilder {
  public:
   // Findings are reported whose culprit or victim is in one of `objects`, patterns; all if there
@@ -37,9 +41,11 @@ class ReportBuilder {
   // another process is counted there.
   void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
 
+  // Of a process with these objects.
+  NamedContext Name(const ContextNote& note, const std::vector<Object>& objects);
+
  private:
   NamedFinding Name(const Finding& finding, const std::vector<Object>& objects);
-  NamedContext Name(const ContextNote& note, const std::vector<Object>& objects);
   std::vector<Function> Of(Place place, const std::vector<Object>& objects);
   // The functions of a chain's frames; `first` gets the index of the first function of each.
   std::vector<Function> Expand(const Chain& chain, const std::vector<Object>& objects,
@@ -47,7 +53,7 @@ class ReportBuilder {
   [[nodiscard]] bool IsForbidden(const Analysis::FirstUse& use) const;
   [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
   // At the place where it is then, or one that is the same to a reader.
-  static void Insert(NamedFinding named, Report* report);
+  static void Insert(NamedFinding named, std::vector<NamedFinding>* findings);
   // Which finding of the process each one follows from.
   void Link(std::uint32_t process, const std::vector<Object>& objects, Report* report);
 

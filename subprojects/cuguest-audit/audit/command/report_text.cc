@@ -9,6 +9,7 @@
 #include "audit/command/advice.h"
 #include "audit/command/printable.h"
 #include "audit/command/report.h"
+#include "audit/command/report_words.h"
 #include "audit/command/result_name.h"
 #include "audit/ledger.h"
 
@@ -91,9 +92,27 @@ class ObjectNames {
   std::map<std::string, std::set<std::string>> alike_;
 };
 
+// Colours of a terminal, if it is to have any.
+struct Paint {
+  bool is_on;
+
+  [[nodiscard]] std::string Bad(const std::string& text) const { return In("\x1b[1;31m", text); }
+  [[nodiscard]] std::string Good(const std::string& text) const { return In("\x1b[1;32m", text); }
+  [[nodiscard]] std::string Doubtful(const std::string& text) const {
+    return In("\x1b[1;33m", text);
+  }
+  [[nodiscard]] std::string Code(const std::string& text) const { return In("\x1b[1m", text); }
+  [[nodiscard]] std::string Label(const std::string& text) const { return In("\x1b[36m", text); }
+
+ private:
+  [[nodiscard]] std::string In(const char* style, const std::string& text) const {
+    return is_on ? style + text + "\x1b[0m" : text;
+  }
+};
+
 // Lines of at most kColumns, where there are blanks to break them at; what follows the first begins
 // below the text behind a label.
-std::string Wrapped(const std::string& label, const std::string& unprintable) {
+std::string Wrapped(const std::string& label, const std::string& unprintable, const Paint& paint) {
   const std::string text = Printable(unprintable);
   std::string line = "    " + Padded(label, kLabelled - 4);
   std::string lines;
@@ -112,7 +131,8 @@ std::string Wrapped(const std::string& label, const std::string& unprintable) {
     is_first = false;
     at = end;
   }
-  return lines + line + "\n";
+  lines += line + "\n";
+  return label.empty() ? lines : lines.replace(4, label.size(), paint.Label(label));
 }
 
 // "context 7 (device 0, created by libmine.so in Create (mine.cc:3))".
@@ -156,11 +176,6 @@ std::string SettingText(const Finding& finding) {
   if (finding.old_value == kUnknownValue) return text;
   return text + ", was " + std::to_string(finding.old_value);
 }
-
-struct ReportLine {
-  const char* label;
-  std::string text;
-};
 
 // What the victim had, and what it has now.
 std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames& names) {
@@ -238,38 +253,23 @@ size_t EndOfProgram(const std::vector<Function>& chain) {
   return static_cast<size_t>(main - chain.begin()) + (main == chain.end() ? 0 : 1);
 }
 
-// The frames [0, end) and where there are more.
-std::string ChainText(const std::vector<Function>& chain, size_t end, const ObjectNames& names,
-                      bool is_whole) {
+// The frames [0, end).
+std::vector<std::string> FramesIn(const std::vector<Function>& chain, size_t end,
+                                  const ObjectNames& names) {
+  std::vector<std::string> frames;
+  for (size_t i = 0; i < end; ++i) frames.push_back(names.Of(chain[i]));
+  return frames;
+}
+
+// And where there are more.
+std::string ChainText(const std::vector<std::string>& chain, bool is_whole) {
   std::string text;
-  const size_t shown = is_whole ? end : std::min(end, kMaxFrames);
+  const size_t shown = is_whole ? chain.size() : std::min(chain.size(), kMaxFrames);
   for (size_t i = 0; i < shown; ++i) {
-    text += std::string("      ") + (i == 0 ? "at " : "by ") + Printable(names.Of(chain[i])) + "\n";
+    text += std::string("      ") + (i == 0 ? "at " : "by ") + Printable(chain[i]) + "\n";
   }
-  if (shown < end) text += "      ... " + Counted(end - shown, "frame", "frames") + " more\n";
-  return text;
-}
-
-std::string SummaryText(const Report& report) {
-  std::set<std::string> culprits;
-  for (const NamedFinding& named : report.findings) culprits.insert(named.culprit.object);
-  const std::size_t unaudited = CountUnaudited(report);
-  return Counted(report.findings.size(), "finding", "findings") + ", " +
-         Counted(culprits.size(), "library", "libraries") +
-         (unaudited == 0
-              ? ""
-              : "; " + Counted(unaudited, "process was", "processes were") + " not audited") +
-         "\n";
-}
-
-std::string LeftOutText(const Report& report) {
-  std::string text;
-  for (const Suppressions::Used& used : report.suppressed) {
-    text += "suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" +
-            Printable(used.name) + "\"\n";
-  }
-  if (report.other_objects != 0) {
-    text += "left out by --object: " + Counted(report.other_objects, "finding", "findings") + "\n";
+  if (shown < chain.size()) {
+    text += "      ... " + Counted(chain.size() - shown, "frame", "frames") + " more\n";
   }
   return text;
 }
@@ -293,38 +293,73 @@ std::string LossText(const ReportedProcess& process) {
   return text;
 }
 
-// Which source each process had and what it does not see, once for those of which the same is true.
-std::string SourcesText(const Report& report) {
-  std::map<std::string, std::vector<const ReportedProcess*>> alike;
-  std::vector<std::string> order;
-  for (const ReportedProcess& process : report.processes) {
-    const std::string why = WhyUnaudited(process);
-    std::string about = why.empty() ? "events from " + Printable(process.source)
-                                    : "not audited, because " + Printable(why);
-    if (report.is_verbose && why.empty()) {
-      about += ", " + Counted(process.events, "event", "events") + " of " +
-               Printable(process.process.program);
-    }
-    about += "\n";
-    for (const std::string& note : process.notes) about += "  " + Printable(note) + "\n";
-    const std::string loss = LossText(process);
-    if (!loss.empty()) about += "  " + loss + "\n";
-    if (alike[about].empty()) order.push_back(about);
-    alike[about].push_back(&process);
-  }
-  std::string text;
-  for (const std::string& about : order) {
-    const auto& processes = alike[about];
-    text += ProcessText(processes[0]->process);
-    if (processes.size() > 1) {
-      text += " and " + Counted(processes.size() - 1, "other process", "other processes");
-    }
-    text += ": " + about;
-  }
-  return text;
+}  // namespace
+
+std::string SummaryInWords(const Report& report) {
+  std::set<std::string> culprits;
+  for (const NamedFinding& named : report.findings) culprits.insert(named.culprit.object);
+  const std::size_t unaudited = CountUnaudited(report);
+  return Counted(report.findings.size(), "finding", "findings") + ", " +
+         Counted(culprits.size(), "library", "libraries") +
+         (unaudited == 0
+              ? ""
+              : "; " + Counted(unaudited, "process was", "processes were") + " not audited");
 }
 
-}  // namespace
+std::vector<std::string> LeftOutInWords(const Report& report) {
+  std::vector<std::string> words;
+  for (const Suppressions::Used& used : report.suppressed) {
+    words.push_back("suppressed: " + Counted(used.findings, "finding", "findings") + " by \"" +
+                    used.name + "\"");
+  }
+  if (report.other_objects != 0) {
+    words.push_back("left out by --object: " +
+                    Counted(report.other_objects, "finding", "findings"));
+  }
+  return words;
+}
+
+// Which source each process had and what it does not see, once for those of which the same is true.
+std::vector<ProcessWords> ProcessesInWords(const Report& report) {
+  std::map<std::pair<std::string, std::vector<std::string>>, size_t> known;
+  std::vector<ProcessWords> all;
+  std::vector<size_t> others;
+  for (const ReportedProcess& process : report.processes) {
+    ProcessWords words;
+    const std::string why = WhyUnaudited(process);
+    words.about = why.empty() ? "events from " + process.source : "not audited, because " + why;
+    if (report.is_verbose && why.empty()) {
+      words.about +=
+          ", " + Counted(process.events, "event", "events") + " of " + process.process.program;
+    }
+    words.notes = process.notes;
+    const std::string loss = LossText(process);
+    words.is_whole = why.empty() && loss.empty();
+    if (!loss.empty()) words.notes.push_back(loss);
+    const auto [at, is_new] = known.insert({{words.about, words.notes}, all.size()});
+    if (!is_new) {
+      ++others[at->second];
+      continue;
+    }
+    words.who = ProcessText(process.process);
+    all.push_back(std::move(words));
+    others.push_back(0);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (others[i] == 0) continue;
+    all[i].who += " and " + Counted(others[i], "other process", "other processes");
+  }
+  return all;
+}
+
+std::vector<std::string> NotesInWords(const Report& report) {
+  std::vector<std::string> words = report.gaps;
+  words.insert(words.end(), report.notes.begin(), report.notes.end());
+  for (const std::string& name : report.unused_suppressions) {
+    words.push_back("unused suppression: " + name);
+  }
+  return words;
+}
 
 std::string WhyUnaudited(const ReportedProcess& process) {
   if (!process.unaudited.empty()) return process.unaudited;
@@ -358,11 +393,15 @@ bool IsOfReturn(FindingKind kind) {
          kind == FindingKind::kReplacedContext || kind == FindingKind::kLeftContext;
 }
 
+}  // namespace
+
 const Function& Headline(const NamedFinding& named) {
   const bool is_named = !named.returned.object.empty() &&
                         (!named.returned.name.empty() || named.culprit.name.empty());
   return IsOfReturn(named.finding.kind) && is_named ? named.returned : named.culprit;
 }
+
+namespace {
 
 std::string AdviceText(const NamedFinding& named) {
   const Advice advice = AdviceOf(named.finding.kind);
@@ -372,14 +411,11 @@ std::string AdviceText(const NamedFinding& named) {
          SectionOf(named.finding.kind) + "\")";
 }
 
-std::string TextOf(const Report& report, const NamedFinding& named, const ObjectNames& names) {
-  const std::string kind = Padded(Name(named.finding.kind), kKindWidth) + " ";
-  const std::string culprit = Printable(names.Of(Headline(named)));
-  // "[12] " precedes it.
-  const bool is_long = 5 + kind.size() + culprit.size() > kColumns;
-  std::string text = is_long ? std::string(Name(named.finding.kind)) + "\n    " + culprit + "\n"
-                             : kind + culprit + "\n";
-  std::vector<ReportLine> lines = {{"call:", named.finding.call}};
+FindingWords WordsOf(const Report& report, const NamedFinding& named, const ObjectNames& names) {
+  FindingWords words;
+  words.culprit = names.Of(Headline(named));
+  std::vector<ReportLine>& lines = words.lines;
+  lines = {{"call:", named.finding.call}};
   const bool has_victim = !named.victim.object.empty();
   if (has_victim) lines.push_back({"victim:", names.Of(named.victim)});
   for (const ReportLine& line : StateLines(named, names)) lines.push_back(line);
@@ -393,46 +429,88 @@ std::string TextOf(const Report& report, const NamedFinding& named, const Object
   }
   lines.push_back({"to do:", AdviceText(named)});
   lines.push_back({"", WhenText(report, named)});
-  for (const ReportLine& line : lines) text += Wrapped(line.label, line.text);
   const bool victim_called = named.victim_function < named.chain.size();
-  text +=
-      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain),
-                names, report.is_verbose);
-  if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain),
-                                            names, report.is_verbose);
+  words.chain = FramesIn(
+      named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain), names);
+  if (!victim_called) {
+    words.victim_chain = FramesIn(named.victim_chain, EndOfProgram(named.victim_chain), names);
+  }
+  return words;
+}
+
+std::string TextOf(const Report& report, const NamedFinding& named, const FindingWords& words,
+                   const Paint& paint) {
+  const std::string name = Name(named.finding.kind);
+  const std::string culprit = Printable(words.culprit);
+  const std::string padding(std::max(kKindWidth, name.size()) + 1 - name.size(), ' ');
+  // "[12] " precedes it.
+  const bool is_long = 5 + name.size() + padding.size() + culprit.size() > kColumns;
+  std::string text = paint.Bad(name) + (is_long ? "\n    " : padding) + paint.Code(culprit) + "\n";
+  for (const ReportLine& line : words.lines) text += Wrapped(line.label, line.text, paint);
+  text += ChainText(words.chain, report.is_verbose);
+  if (!words.victim_chain.empty()) {
+    text += "    the victim:\n" + ChainText(words.victim_chain, report.is_verbose);
   }
   return text + named.suppression + "\n";
 }
 
+std::string PaintedSummary(const Report& report, const Paint& paint) {
+  const std::string summary = SummaryInWords(report);
+  if (!report.findings.empty()) return paint.Bad(summary);
+  return IsComplete(report) ? paint.Good(summary) : paint.Doubtful(summary);
+}
+
 }  // namespace
+
+std::vector<FindingWords> FindingsInWords(const Report& report,
+                                          const std::vector<NamedFinding>& findings,
+                                          std::size_t limit) {
+  const ObjectNames names(report);
+  std::vector<FindingWords> words;
+  for (std::size_t i = 0; i < std::min(limit, findings.size()); ++i) {
+    words.push_back(WordsOf(report, findings[i], names));
+  }
+  return words;
+}
+
+std::vector<std::string> ContextsInWords(const Report& report,
+                                         const std::vector<NamedContext>& contexts) {
+  const ObjectNames names(report);
+  std::vector<std::string> words;
+  for (const NamedContext& context : contexts) words.push_back(ContextText(context, names));
+  return words;
+}
 
 std::string FindingText(const Report& report, const NamedFinding& named) {
   ObjectNames names(report);
   names.Add(named);
-  return TextOf(report, named, names);
+  return TextOf(report, named, WordsOf(report, named, names), {false});
 }
 
-std::string ReportText(const Report& report) {
+std::string ReportText(const Report& report, bool has_colors) {
+  const Paint paint = {has_colors};
   std::string text = "\ncuguest-audit: " + Printable(report.subject) + "\n";
   if (report.signal != 0) {
     text += "the program was terminated by signal " + std::to_string(report.signal) + "\n";
   }
-  text += SummaryText(report);
+  text += PaintedSummary(report, paint) + "\n";
   const ObjectNames names(report);
   for (size_t i = 0; i < report.findings.size(); ++i) {
-    text += "[" + std::to_string(i + 1) + "] " + TextOf(report, report.findings[i], names);
+    const NamedFinding& named = report.findings[i];
+    text += "[" + std::to_string(i + 1) + "] " +
+            TextOf(report, named, WordsOf(report, named, names), paint);
   }
-  text += LeftOutText(report);
+  for (const std::string& words : LeftOutInWords(report)) text += Printable(words) + "\n";
   if (report.processes.empty()) {
     text += "no process initialised CUDA: there was nothing to audit\n";
   }
-  text += SourcesText(report);
-  for (const std::string& gap : report.gaps) text += Printable(gap) + "\n";
-  for (const std::string& note : report.notes) text += Printable(note) + "\n";
-  for (const std::string& name : report.unused_suppressions) {
-    text += "unused suppression: " + Printable(name) + "\n";
+  for (const ProcessWords& process : ProcessesInWords(report)) {
+    const std::string about = Printable(process.about);
+    text +=
+        Printable(process.who) + ": " + (process.is_whole ? about : paint.Doubtful(about)) + "\n";
+    for (const std::string& note : process.notes) text += "  " + Printable(note) + "\n";
   }
+  for (const std::string& words : NotesInWords(report)) text += Printable(words) + "\n";
   return text;
 }
 

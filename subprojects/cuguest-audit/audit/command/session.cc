@@ -3,6 +3,7 @@
 #include "audit/command/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "audit/finding.h"
 
@@ -11,13 +12,6 @@ namespace cuguest::audit {
 namespace {
 
 constexpr char kContextsCounter[] = "contexts";
-
-std::string SliceName(const ContextNote& context) {
-  std::string name = context.id == 0 ? "no context" : "context " + std::to_string(context.id);
-  if (context.device < 0) return name;
-  return name + (context.primary ? " (primary of device " : " (device ") +
-         std::to_string(context.device) + ")";
-}
 
 // A primary context that loses its last reference ends too; events do not tell which one is the
 // last.
@@ -31,7 +25,16 @@ TraceWriter::Time TimeOf(const Session::AuditedProcess& process, std::uint64_t t
   return process.about.process.start_ns + time_ns;
 }
 
+ThreadOfProcess WhereIs(const Session::AuditedProcess& process, std::uint32_t thread) {
+  return {process.about.process.number, process.about.process.pid, thread};
+}
+
 }  // namespace
+
+Session::Session(TraceWriter* trace, const std::vector<StackObserver*>& observers) : trace_(trace) {
+  if (trace_ != nullptr) stacks_.Tell(trace_);
+  for (StackObserver* observer : observers) stacks_.Tell(observer);
+}
 
 void Session::OnProcess(const Process& process) {
   AuditedProcess& audited = processes_[process.number];
@@ -71,21 +74,20 @@ void Session::OnEvent(std::uint32_t process, const Event& event) {
   ++audited.about.events;
   audited.last_ns = std::max(audited.last_ns, event.time_ns);
   audited.analysis->OnEvent(event);
-  if (trace_ == nullptr || event.kind >= EventKind::kProcessEnd) return;
-  TraceStack(audited, event);
-  TraceContexts(event, &audited);
+  if (event.kind >= EventKind::kProcessEnd) return;
+  if (stacks_.are_told()) FollowStack(audited, event);
+  if (trace_ != nullptr) TraceContexts(event, &audited);
 }
 
-void Session::TraceStack(const AuditedProcess& process, const Event& event) {
+void Session::FollowStack(const AuditedProcess& process, const Event& event) {
   const TraceWriter::Time time = TimeOf(process, event.time_ns);
-  if (event.kind == EventKind::kThreadEnd) {
-    return trace_->EndThread(process.about.process.pid, event.thread, time);
-  }
-  std::vector<std::string> stack;
+  const ThreadOfProcess where = WhereIs(process, event.thread);
+  if (event.kind == EventKind::kThreadEnd) return stacks_.EndThread(where, time);
+  std::vector<ContextNote> stack;
   for (const ContextId id : process.analysis->Stack(event.thread)) {
-    stack.push_back(SliceName(process.analysis->Context(id)));
+    stack.push_back(process.analysis->Context(id));
   }
-  trace_->SetStack(process.about.process.pid, event.thread, time, stack);
+  stacks_.Set(where, time, std::move(stack));
 }
 
 void Session::TraceContexts(const Event& event, AuditedProcess* process) {
@@ -98,12 +100,12 @@ void Session::TraceContexts(const Event& event, AuditedProcess* process) {
                      contexts.size());
 }
 
-void Session::FinishTrace(const Report& report) {
-  if (trace_ == nullptr) return;
+void Session::Finish(const Report& report) {
   for (const NamedFinding& named : report.findings) {
+    if (trace_ == nullptr) break;
     const Finding& finding = named.finding;
     const AuditedProcess& process = processes_[named.process];
-    trace_->AddInstant(process.about.process.pid, finding.thread, TimeOf(process, finding.time_ns),
+    trace_->AddInstant(WhereIs(process, finding.thread), TimeOf(process, finding.time_ns),
                        Name(finding.kind),
                        {{"culprit", named.culprit.ToString()},
                         {"victim", named.victim.ToString()},
@@ -111,7 +113,7 @@ void Session::FinishTrace(const Report& report) {
                         {"times", std::to_string(finding.count)}});
   }
   for (const auto& [number, process] : processes_) {
-    trace_->EndProcess(process.about.process.pid, TimeOf(process, process.last_ns));
+    stacks_.EndProcess(number, TimeOf(process, process.last_ns));
   }
 }
 

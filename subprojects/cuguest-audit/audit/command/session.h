@@ -16,6 +16,7 @@
 
 #include "audit/analysis.h"
 #include "audit/command/report.h"
+#include "audit/command/stack_changes.h"
 #include "audit/command/trace.h"
 #include "audit/event.h"
 #include "audit/log.h"
@@ -31,8 +32,8 @@ class Session final : public EventSink {
     std::set<ContextId> contexts;  // that are alive
   };
 
-  // `trace` may be null.
-  explicit Session(TraceWriter* trace) : trace_(trace) {}
+  // `trace` may be null, and is told of stacks, as `observers` are.
+  explicit Session(TraceWriter* trace, const std::vector<StackObserver*>& observers = {});
 
   void OnProcess(const Process& process) override;
   void OnSource(std::uint32_t process, const std::string& name) override;
@@ -43,18 +44,19 @@ class Session final : public EventSink {
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
 
-  // Puts the findings into the trace, and closes what is open there.
-  void FinishTrace(const Report& report);
+  // Nothing follows: puts the findings into the trace, and tells observers that stacks are empty.
+  void Finish(const Report& report);
 
   [[nodiscard]] const std::map<std::uint32_t, AuditedProcess>& processes() const {
     return processes_;
   }
 
  private:
-  void TraceStack(const AuditedProcess& process, const Event& event);
+  void FollowStack(const AuditedProcess& process, const Event& event);
   void TraceContexts(const Event& event, AuditedProcess* process);
 
   TraceWriter* trace_;
+  StackChanges stacks_;
   std::map<std::uint32_t, AuditedProcess> processes_;
 };
 

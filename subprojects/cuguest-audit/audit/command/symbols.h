@@ -26,6 +26,7 @@ struct Function {
   std::string symbol;  // as the object has it; empty if it is not known
   std::string name;    // demangled, without parameters and return type; empty as `symbol`
   std::string file;    // empty if there is no debug information
+  std::string folder;  // that the compiler ran in, to which `file` may be relative; likewise
   int line = 0;
   bool inlined = false;  // into the function that follows
 

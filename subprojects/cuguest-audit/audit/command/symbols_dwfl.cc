@@ -143,6 +143,9 @@ void SetPlace(Dwarf_Die* unit, Dwarf_Addr address, Function* function) {
   dwarf_lineno(line, &function->line);
   const char* path = dwarf_linesrc(line, nullptr, nullptr);
   if (path != nullptr) function->file = path;
+  Dwarf_Attribute attribute;
+  const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  if (folder != nullptr) function->folder = folder;
 }
 
 int CallLine(Dwarf_Die* inlined) {

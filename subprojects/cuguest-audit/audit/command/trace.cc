@@ -32,46 +32,37 @@ void TraceWriter::Write(const std::string& event) {
   empty_ = false;
 }
 
-TraceWriter::Thread& TraceWriter::ThreadOf(int pid, std::uint32_t thread) {
-  Thread& found = threads_[{pid, thread}];
-  if (found.number == 0) {
-    found.number = ++last_number_;
-    Write(Begin("M", pid, found.number, "thread_name") +
-          ",\"args\":{\"name\":" + JsonString("thread " + std::to_string(thread)) + "}}");
+int TraceWriter::NumberOf(const ThreadOfProcess& where) {
+  int& number = threads_[where];
+  if (number == 0) {
+    number = ++last_number_;
+    Write(Begin("M", where.pid, number, "thread_name") +
+          ",\"args\":{\"name\":" + JsonString("thread " + std::to_string(where.thread)) + "}}");
   }
-  return found;
+  return number;
 }
 
 void TraceWriter::NameProcess(int pid, const std::string& name) {
   Write(Begin("M", pid, 0, "process_name") + ",\"args\":{\"name\":" + JsonString(name) + "}}");
 }
 
-void TraceWriter::CloseTo(size_t depth, int pid, Time time, Thread* thread) {
-  for (; thread->stack.size() > depth; thread->stack.pop_back()) {
-    Write(Begin("E", pid, thread->number, thread->stack.back()) + TimeText(time) + "}");
-  }
-}
-
-void TraceWriter::SetStack(int pid, std::uint32_t thread, Time time,
-                           const std::vector<std::string>& stack) {
+void TraceWriter::OnStackChange(const StackChange& change) {
   if (!file_.is_open()) return;
-  Thread& known = ThreadOf(pid, thread);
-  const size_t common = std::min(known.stack.size(), stack.size());
-  const auto differs = std::mismatch(
-      stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(common), known.stack.begin());
-  CloseTo(static_cast<size_t>(differs.first - stack.begin()), pid, time, &known);
-  while (known.stack.size() < stack.size()) {
-    const std::string& name = stack[known.stack.size()];
-    Write(Begin("B", pid, known.number, name) + TimeText(time) + "}");
-    known.stack.push_back(name);
+  const int pid = change.where.pid;
+  const int number = NumberOf(change.where);
+  for (size_t i = change.before.size(); i-- > change.kept;) {
+    Write(Begin("E", pid, number, ContextLabel(change.before[i])) + TimeText(change.time) + "}");
+  }
+  for (size_t i = change.kept; i < change.after.size(); ++i) {
+    Write(Begin("B", pid, number, ContextLabel(change.after[i])) + TimeText(change.time) + "}");
   }
 }
 
-void TraceWriter::AddInstant(int pid, std::uint32_t thread, Time time, const std::string& name,
+void TraceWriter::AddInstant(const ThreadOfProcess& where, Time time, const std::string& name,
                              const Arguments& arguments) {
   if (!file_.is_open()) return;
-  std::string event = Begin("i", pid, ThreadOf(pid, thread).number, name) + TimeText(time) +
-                      ",\"s\":\"t\",\"args\":{";
+  std::string event =
+      Begin("i", where.pid, NumberOf(where), name) + TimeText(time) + ",\"s\":\"t\",\"args\":{";
   for (const auto& [key, value] : arguments) {
     event += (event.back() == '{' ? "" : ",") + JsonString(key) + ":" + JsonString(value);
   }
@@ -81,19 +72,6 @@ void TraceWriter::AddInstant(int pid, std::uint32_t thread, Time time, const std
 void TraceWriter::AddCounter(int pid, Time time, const std::string& name, std::uint64_t value) {
   Write(Begin("C", pid, 0, name) + TimeText(time) +
         ",\"args\":{\"value\":" + std::to_string(value) + "}}");
-}
-
-void TraceWriter::EndThread(int pid, std::uint32_t thread, Time time) {
-  const auto found = threads_.find({pid, thread});
-  if (found == threads_.end()) return;
-  CloseTo(0, pid, time, &found->second);
-  threads_.erase(found);
-}
-
-void TraceWriter::EndProcess(int pid, Time time) {
-  for (auto& [where, thread] : threads_) {
-    if (where.first == pid) CloseTo(0, pid, time, &thread);
-  }
 }
 
 std::string TraceWriter::Close() {

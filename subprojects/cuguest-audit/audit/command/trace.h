@@ -5,9 +5,9 @@
 //
 // Note [Written as it goes]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
-// An event is in the file's buffer when the call returns, and nothing of it is kept but what is
-// open of each thread's stack. A file that lacks its end, since the writer was killed, is still
-// opened: the format allows the closing bracket to be missing.
+// An event is in the file's buffer when the call returns, and nothing of it is kept. A file that
+// lacks its end, since the writer was killed, is still opened: the format allows the closing
+// bracket to be missing.
 //
 // Thread-safe: no.
 
@@ -21,17 +21,18 @@
 #include <vector>
 
 #include "audit/command/output_file.h"
+#include "audit/command/stack_changes.h"
 
 namespace cuguest::audit {
 
-class TraceWriter {
+class TraceWriter final : public StackObserver {
  public:
   // Times are in nanoseconds of one clock, CLOCK_MONOTONIC; the trace begins at the first one.
   using Time = std::uint64_t;
   using Arguments = std::vector<std::pair<std::string, std::string>>;
 
   TraceWriter() = default;
-  ~TraceWriter() { Close(); }
+  ~TraceWriter() override { Close(); }
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
@@ -40,31 +41,22 @@ class TraceWriter {
   [[nodiscard]] bool is_open() const { return file_.is_open(); }
 
   void NameProcess(int pid, const std::string& name);
-  // Makes the open slices of the thread these, outermost first: closes those that are not among
-  // them and opens the rest.
-  void SetStack(int pid, std::uint32_t thread, Time time, const std::vector<std::string>& stack);
-  void AddInstant(int pid, std::uint32_t thread, Time time, const std::string& name,
+  // Closes the slices of entries that are gone and opens those of new ones.
+  void OnStackChange(const StackChange& change) override;
+  void OnThreadEnd(const ThreadOfProcess& where) override { threads_.erase(where); }
+  void AddInstant(const ThreadOfProcess& where, Time time, const std::string& name,
                   const Arguments& arguments);
   void AddCounter(int pid, Time time, const std::string& name, std::uint64_t value);
-  // Closes the slices of a thread that has ended, and forgets it.
-  void EndThread(int pid, std::uint32_t thread, Time time);
-  // Closes the slices of a process that has ended.
-  void EndProcess(int pid, Time time);
 
   void Flush() { file_.Flush(); }
   // Finishes the file. Returns "", or why it ends early: the disk was full.
   std::string Close();
 
  private:
-  struct Thread {
-    int number = 0;  // in the trace; unique among all processes
-    std::vector<std::string> stack;
-  };
-
-  Thread& ThreadOf(int pid, std::uint32_t thread);
+  // In the trace; unique among all processes.
+  int NumberOf(const ThreadOfProcess& where);
   std::string Begin(const char* phase, int pid, int thread, const std::string& name);
   std::string TimeText(Time time);
-  void CloseTo(size_t depth, int pid, Time time, Thread* thread);
   void Write(const std::string& event);
 
   OutputFile file_;
@@ -72,7 +64,7 @@ class TraceWriter {
   bool has_begun_ = false;
   Time begin_ = 0;
   int last_number_ = 0;
-  std::map<std::pair<int, std::uint32_t>, Thread> threads_;
+  std::map<ThreadOfProcess, int> threads_;
 };
 
 }  // namespace cuguest::audit
