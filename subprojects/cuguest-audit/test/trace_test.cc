@@ -38,11 +38,11 @@ BOOST_AUTO_TEST_CASE(a_stack_opens_and_closes_slices) {
   const TraceFile file;
   TraceWriter trace;
   BOOST_TEST(trace.Open(file.path) == "");
-  trace.SetStack(7, 1, 1000, {"a"});
-  trace.SetStack(7, 1, 2500, {"a", "b"});
-  trace.SetStack(7, 1, 3000, {"a", "c"});
-  trace.SetStack(7, 2, 3000, {"d"});
-  trace.EndProcess(7, 5000);
+  trace.SetStack({7, 7}, 1, 1000, {"a"});
+  trace.SetStack({7, 7}, 1, 2500, {"a", "b"});
+  trace.SetStack({7, 7}, 1, 3000, {"a", "c"});
+  trace.SetStack({7, 7}, 2, 3000, {"d"});
+  trace.EndProcess({7, 7}, 5000);
   BOOST_TEST(trace.Close() == "");
   BOOST_TEST(file.Read() ==
              R"([
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(threads_of_processes_have_own_numbers) {
   const TraceFile file;
   TraceWriter trace;
   BOOST_TEST(trace.Open(file.path) == "");
-  trace.AddInstant(7, 1, 0, "x", {{"call", "cuCtxSetCurrent"}, {"times", "2"}});
-  trace.AddInstant(8, 1, 0, "y", {});
+  trace.AddInstant({7, 7}, 1, 0, "x", {{"call", "cuCtxSetCurrent"}, {"times", "2"}});
+  trace.AddInstant({8, 8}, 1, 0, "y", {});
   trace.AddCounter(8, 1000, "contexts", 3);
   BOOST_TEST(trace.Close() == "");
   const std::string text = file.Read();
@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(an_ended_thread_closes_its_slices) {
   const TraceFile file;
   TraceWriter trace;
   BOOST_TEST(trace.Open(file.path) == "");
-  trace.SetStack(7, 1, 0, {"a"});
-  trace.EndThread(7, 1, 1000);
-  trace.EndThread(7, 9, 1000);  // of which there was no event
-  trace.SetStack(7, 2, 2000, {"b"});
-  trace.EndProcess(7, 3000);
+  trace.SetStack({7, 7}, 1, 0, {"a"});
+  trace.EndThread({7, 7}, 1, 1000);
+  trace.EndThread({7, 7}, 9, 1000);  // of which there was no event
+  trace.SetStack({7, 7}, 2, 2000, {"b"});
+  trace.EndProcess({7, 7}, 3000);
   BOOST_TEST(trace.Close() == "");
   BOOST_TEST(file.Read() == R"([
 {"ph":"M","pid":7,"tid":1,"name":"thread_name","args":{"name":"thread 1"}},
@@ -93,6 +93,26 @@ BOOST_AUTO_TEST_CASE(an_ended_thread_closes_its_slices) {
 {"ph":"M","pid":7,"tid":2,"name":"thread_name","args":{"name":"thread 2"}},
 {"ph":"B","pid":7,"tid":2,"name":"b","ts":2.000},
 {"ph":"E","pid":7,"tid":2,"name":"b","ts":3.000}
+]
+)");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_calls_exec_is_two) {
+  const TraceFile file;
+  TraceWriter trace;
+  BOOST_TEST(trace.Open(file.path) == "");
+  trace.SetStack({7, 1}, 1, 0, {"a"});
+  trace.SetStack({7, 2}, 1, 5000, {"b"});
+  trace.EndProcess({7, 1}, 1000);
+  trace.EndProcess({7, 2}, 6000);
+  BOOST_TEST(trace.Close() == "");
+  BOOST_TEST(file.Read() == R"([
+{"ph":"M","pid":7,"tid":1,"name":"thread_name","args":{"name":"thread 1"}},
+{"ph":"B","pid":7,"tid":1,"name":"a","ts":0.000},
+{"ph":"M","pid":7,"tid":2,"name":"thread_name","args":{"name":"thread 1"}},
+{"ph":"B","pid":7,"tid":2,"name":"b","ts":5.000},
+{"ph":"E","pid":7,"tid":1,"name":"a","ts":1.000},
+{"ph":"E","pid":7,"tid":2,"name":"b","ts":6.000}
 ]
 )");
 }
@@ -108,16 +128,16 @@ BOOST_AUTO_TEST_CASE(an_empty_trace_is_an_array) {
 BOOST_AUTO_TEST_CASE(a_full_disk_is_reported_once) {
   TraceWriter trace;
   BOOST_TEST(trace.Open("/dev/full") == "");
-  for (std::uint64_t i = 0; i < 10000; ++i) trace.SetStack(7, 1, i, {std::to_string(i)});
+  for (std::uint64_t i = 0; i < 10000; ++i) trace.SetStack({7, 7}, 1, i, {std::to_string(i)});
   BOOST_TEST(!trace.is_open());
-  trace.SetStack(7, 2, 10000, {"a"});
+  trace.SetStack({7, 7}, 2, 10000, {"a"});
   BOOST_TEST(trace.Close() == "/dev/full: No space left on device");
 }
 
 BOOST_AUTO_TEST_CASE(a_trace_needs_a_file) {
   TraceWriter trace;
   BOOST_TEST(trace.Open("/there/is/no/folder") == "/there/is/no/folder: No such file or directory");
-  trace.SetStack(7, 1, 0, {"a"});
+  trace.SetStack({7, 7}, 1, 0, {"a"});
   BOOST_TEST(trace.Close() == "");
 }
 

@@ -31,6 +31,10 @@ TraceWriter::Time TimeOf(const Session::AuditedProcess& process, std::uint64_t t
   return process.about.process.start_ns + time_ns;
 }
 
+TraceProcess TraceOf(const Session::AuditedProcess& process) {
+  return {process.about.process.pid, process.about.process.number};
+}
+
 }  // namespace
 
 void Session::OnProcess(const Process& process) {
@@ -75,13 +79,13 @@ void Session::OnEvent(std::uint32_t process, const Event& event) {
 void Session::TraceStack(const AuditedProcess& process, const Event& event) {
   const TraceWriter::Time time = TimeOf(process, event.time_ns);
   if (event.kind == EventKind::kThreadEnd) {
-    return trace_->EndThread(process.about.process.pid, event.thread, time);
+    return trace_->EndThread(TraceOf(process), event.thread, time);
   }
   std::vector<std::string> stack;
   for (const ContextId id : process.analysis->Stack(event.thread)) {
     stack.push_back(SliceName(process.analysis->Context(id)));
   }
-  trace_->SetStack(process.about.process.pid, event.thread, time, stack);
+  trace_->SetStack(TraceOf(process), event.thread, time, stack);
 }
 
 void Session::TraceContexts(const Event& event, AuditedProcess* process) {
@@ -99,7 +103,7 @@ void Session::FinishTrace(const Report& report) {
   for (const NamedFinding& named : report.findings) {
     const Finding& finding = named.finding;
     const AuditedProcess& process = processes_[named.process];
-    trace_->AddInstant(process.about.process.pid, finding.thread, TimeOf(process, finding.time_ns),
+    trace_->AddInstant(TraceOf(process), finding.thread, TimeOf(process, finding.time_ns),
                        Name(finding.kind),
                        {{"culprit", named.culprit.ToString()},
                         {"victim", named.victim.ToString()},
@@ -107,7 +111,7 @@ void Session::FinishTrace(const Report& report) {
                         {"times", std::to_string(finding.count)}});
   }
   for (const auto& [number, process] : processes_) {
-    trace_->EndProcess(process.about.process.pid, TimeOf(process, process.last_ns));
+    trace_->EndProcess(TraceOf(process), TimeOf(process, process.last_ns));
   }
 }
 

@@ -32,11 +32,11 @@ void TraceWriter::Write(const std::string& event) {
   empty_ = false;
 }
 
-TraceWriter::Thread& TraceWriter::ThreadOf(int pid, std::uint32_t thread) {
-  Thread& found = threads_[{pid, thread}];
+TraceWriter::Thread& TraceWriter::ThreadOf(TraceProcess process, std::uint32_t thread) {
+  Thread& found = threads_[{process.number, thread}];
   if (found.number == 0) {
     found.number = ++last_number_;
-    Write(Begin("M", pid, found.number, "thread_name") +
+    Write(Begin("M", process.pid, found.number, "thread_name") +
           ",\"args\":{\"name\":" + JsonString("thread " + std::to_string(thread)) + "}}");
   }
   return found;
@@ -52,26 +52,26 @@ void TraceWriter::CloseTo(size_t depth, int pid, Time time, Thread* thread) {
   }
 }
 
-void TraceWriter::SetStack(int pid, std::uint32_t thread, Time time,
+void TraceWriter::SetStack(TraceProcess process, std::uint32_t thread, Time time,
                            const std::vector<std::string>& stack) {
   if (!file_.is_open()) return;
-  Thread& known = ThreadOf(pid, thread);
+  Thread& known = ThreadOf(process, thread);
   const size_t common = std::min(known.stack.size(), stack.size());
   const auto differs = std::mismatch(
       stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(common), known.stack.begin());
-  CloseTo(static_cast<size_t>(differs.first - stack.begin()), pid, time, &known);
+  CloseTo(static_cast<size_t>(differs.first - stack.begin()), process.pid, time, &known);
   while (known.stack.size() < stack.size()) {
     const std::string& name = stack[known.stack.size()];
-    Write(Begin("B", pid, known.number, name) + TimeText(time) + "}");
+    Write(Begin("B", process.pid, known.number, name) + TimeText(time) + "}");
     known.stack.push_back(name);
   }
 }
 
-void TraceWriter::AddInstant(int pid, std::uint32_t thread, Time time, const std::string& name,
-                             const Arguments& arguments) {
+void TraceWriter::AddInstant(TraceProcess process, std::uint32_t thread, Time time,
+                             const std::string& name, const Arguments& arguments) {
   if (!file_.is_open()) return;
-  std::string event = Begin("i", pid, ThreadOf(pid, thread).number, name) + TimeText(time) +
-                      ",\"s\":\"t\",\"args\":{";
+  std::string event = Begin("i", process.pid, ThreadOf(process, thread).number, name) +
+                      TimeText(time) + ",\"s\":\"t\",\"args\":{";
   for (const auto& [key, value] : arguments) {
     event += (event.back() == '{' ? "" : ",") + JsonString(key) + ":" + JsonString(value);
   }
@@ -83,16 +83,16 @@ void TraceWriter::AddCounter(int pid, Time time, const std::string& name, std::u
         ",\"args\":{\"value\":" + std::to_string(value) + "}}");
 }
 
-void TraceWriter::EndThread(int pid, std::uint32_t thread, Time time) {
-  const auto found = threads_.find({pid, thread});
+void TraceWriter::EndThread(TraceProcess process, std::uint32_t thread, Time time) {
+  const auto found = threads_.find({process.number, thread});
   if (found == threads_.end()) return;
-  CloseTo(0, pid, time, &found->second);
+  CloseTo(0, process.pid, time, &found->second);
   threads_.erase(found);
 }
 
-void TraceWriter::EndProcess(int pid, Time time) {
+void TraceWriter::EndProcess(TraceProcess process, Time time) {
   for (auto& [where, thread] : threads_) {
-    if (where.first == pid) CloseTo(0, pid, time, &thread);
+    if (where.first == process.number) CloseTo(0, process.pid, time, &thread);
   }
 }
 

@@ -24,6 +24,12 @@
 
 namespace cuguest::audit {
 
+// A process that calls exec becomes another one with its pid.
+struct TraceProcess {
+  int pid = 0;
+  std::uint32_t number = 0;
+};
+
 class TraceWriter {
  public:
   // Times are in nanoseconds of one clock, CLOCK_MONOTONIC; the trace begins at the first one.
@@ -42,14 +48,15 @@ class TraceWriter {
   void NameProcess(int pid, const std::string& name);
   // Makes the open slices of the thread these, outermost first: closes those that are not among
   // them and opens the rest.
-  void SetStack(int pid, std::uint32_t thread, Time time, const std::vector<std::string>& stack);
-  void AddInstant(int pid, std::uint32_t thread, Time time, const std::string& name,
+  void SetStack(TraceProcess process, std::uint32_t thread, Time time,
+                const std::vector<std::string>& stack);
+  void AddInstant(TraceProcess process, std::uint32_t thread, Time time, const std::string& name,
                   const Arguments& arguments);
   void AddCounter(int pid, Time time, const std::string& name, std::uint64_t value);
   // Closes the slices of a thread that has ended, and forgets it.
-  void EndThread(int pid, std::uint32_t thread, Time time);
+  void EndThread(TraceProcess process, std::uint32_t thread, Time time);
   // Closes the slices of a process that has ended.
-  void EndProcess(int pid, Time time);
+  void EndProcess(TraceProcess process, Time time);
 
   void Flush() { file_.Flush(); }
   // Finishes the file. Returns "", or why it ends early: the disk was full.
@@ -61,7 +68,7 @@ class TraceWriter {
     std::vector<std::string> stack;
   };
 
-  Thread& ThreadOf(int pid, std::uint32_t thread);
+  Thread& ThreadOf(TraceProcess process, std::uint32_t thread);
   std::string Begin(const char* phase, int pid, int thread, const std::string& name);
   std::string TimeText(Time time);
   void CloseTo(size_t depth, int pid, Time time, Thread* thread);
@@ -72,7 +79,7 @@ class TraceWriter {
   bool has_begun_ = false;
   Time begin_ = 0;
   int last_number_ = 0;
-  std::map<std::pair<int, std::uint32_t>, Thread> threads_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Thread> threads_;  // by process and thread
 };
 
 }  // namespace cuguest::audit
