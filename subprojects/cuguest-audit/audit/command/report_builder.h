@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "audit/analysis.h"
@@ -31,8 +32,8 @@ class ReportBuilder {
   // What is a finding where it is done first: "init", "context", "context:N", "api:PATTERN".
   void SetForbidden(std::vector<std::string> forbidden) { forbidden_ = std::move(forbidden); }
 
-  // Adds the findings of a process, of which `report` has others already: the same finding in
-  // another process is counted there.
+  // Adds the findings of a process to `report`, which is the same in all calls: the same finding
+  // in another process is counted there.
   void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
 
  private:
@@ -45,7 +46,7 @@ class ReportBuilder {
   [[nodiscard]] bool IsForbidden(const Analysis::FirstUse& use) const;
   [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
   // At the place where it is then, or one that is the same to a reader.
-  static void Insert(NamedFinding named, Report* report);
+  void Insert(NamedFinding named, Report* report);
   // Which finding of the process each one follows from.
   void Link(std::uint32_t process, const std::vector<Object>& objects, Report* report);
 
@@ -55,6 +56,7 @@ class ReportBuilder {
   bool leaks_ = false;
   std::vector<std::string> forbidden_;
   Symbols symbols_;
+  std::unordered_map<std::string, std::size_t> inserted_;  // what is one finding, by index
 };
 
 }  // namespace cuguest::audit
