@@ -8,6 +8,7 @@
 #ifndef CUGUEST_AUDIT_EVENT_H_
 #define CUGUEST_AUDIT_EVENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ using ContextId = std::uint64_t;
 
 // A setting's value where it is not known.
 inline constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
+
+// Objects of a process that are told apart; code in further ones is in none.
+inline constexpr std::size_t kObjectLimit = 4096;
 
 // A program or shared library, known by its path from when it was first seen, so that one that
 // was unloaded keeps its name.

@@ -136,18 +136,18 @@ bool ObjectTable::IsStill(const KnownObject& object, std::uintptr_t address) {
 
 // Objects have their places by where they begin, or the next free ones.
 std::size_t ObjectTable::PlaceOf(const LoadedObject& loaded) {
-  return (loaded.begin / 4096 * 0x9E3779B97F4A7C15u >> 32) % kMaxObjects;
+  return (loaded.begin / 4096 * 0x9E3779B97F4A7C15u >> 32) % kPlaces;
 }
 
 const KnownObject* ObjectTable::FindKnown(const LoadedObject& loaded) const {
-  for (std::size_t place = PlaceOf(loaded);; place = (place + 1) % kMaxObjects) {
+  for (std::size_t place = PlaceOf(loaded);; place = (place + 1) % kPlaces) {
     const KnownObject* known = objects_[place].load(std::memory_order_acquire);
     if (known == nullptr || IsSame(known->loaded, loaded)) return known;
   }
 }
 
 const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
-  if (count_ == kMaxObjects / 2) return nullptr;
+  if (count_ == kObjectLimit) return nullptr;
   auto* known = new (std::nothrow) KnownObject;
   char* name = strdup(loaded.name);
   if (known == nullptr || name == nullptr) return nullptr;
@@ -159,7 +159,7 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   known->is_hidden = known->is_runtime || role == SystemRole::kDriver || role == SystemRole::kTool;
   std::size_t place = PlaceOf(loaded);
   while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
-    place = (place + 1) % kMaxObjects;
+    place = (place + 1) % kPlaces;
   }
   objects_[place].store(known, std::memory_order_release);
   return known;

@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "audit/collect/channel_writer.h"
+#include "audit/event.h"
 
 namespace cuguest::audit {
 
@@ -42,7 +43,7 @@ struct KnownObject {
 
 class ObjectTable {
  public:
-  static constexpr std::size_t kMaxObjects = 8192;  // places, of which half are used
+  static constexpr std::size_t kPlaces = 2 * kObjectLimit;  // of which half are used
 
   constexpr ObjectTable() = default;
 
@@ -78,7 +79,7 @@ class ObjectTable {
 
   std::mutex mutex_;  // of adding
   std::uint32_t count_ = 0;
-  std::atomic<const KnownObject*> objects_[kMaxObjects] = {};
+  std::atomic<const KnownObject*> objects_[kPlaces] = {};
 };
 
 }  // namespace cuguest::audit

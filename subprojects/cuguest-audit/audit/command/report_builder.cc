@@ -133,6 +133,13 @@ void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objec
 void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis, Report* report) {
   report->processes.push_back(process);
   report->processes.back().dropped = analysis.Dropped();
+  // The first one is none.
+  if (analysis.objects().size() > kObjectLimit) {
+    report->gaps.push_back("process " + std::to_string(process.process.pid) + " loaded " +
+                           std::to_string(kObjectLimit) +
+                           " libraries, and what further ones did was not seen: audit a part of "
+                           "the program");
+  }
   std::vector<Finding> findings = analysis.Findings();
   if (leaks_) {
     const std::vector<Finding> leaks = analysis.Leaks();
