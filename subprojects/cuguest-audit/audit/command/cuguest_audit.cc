@@ -270,6 +270,7 @@ void Audit::FailUnlessLog(std::string_view beginning) const {
   Session session(nullptr);
   LogReader reader(&session);
   reader.Read(beginning);
+  reader.Finish();
   if (!reader.error().empty() && session.processes().empty()) {
     Fail(options_.replay + ": " + reader.error());
   }
