@@ -66,6 +66,8 @@ ON_THE_STACK = [
         "leaked-push liba.so>host; leaked-push libb.so>host"),
     Row("a library and one that it calls", "host:set:h liba.so:do:[own:push:o,own:pop,libb.so:push:o,own:push:o] host:sync",
         "leaked-push libb.so>liba.so; leaked-push liba.so>host after 1"),
+    Row("a library that minds only later", "host:set:h liba.so:do:[libb.so:push:o,own:push:o] host:sync",
+        "leaked-push libb.so>liba.so; leaked-push liba.so>host after 1"),
     Row("a pop", "host:set:h liba.so:pop host:sync", "extra-pop liba.so>host"),
     Row("a pop of one of two entries that are the same",
         "host:set:h host:push:h liba.so:pop host:sync", "extra-pop liba.so>host"),
