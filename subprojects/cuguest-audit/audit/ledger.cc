@@ -27,11 +27,15 @@ void Merge(const Finding& finding, Finding* into) {
 // With the first of its victims that minds; nothing if none does.
 std::optional<Finding> Decide(const Charge& charge, const Habits& habits) {
   Finding finding = charge.finding;
+  const auto minds = [&](const Victim& victim) { return habits.IsVictim(victim, finding.thread); };
+  if (std::any_of(charge.unless.begin(), charge.unless.end(), minds)) {
+    return std::nullopt;
+  }
   if (charge.victims.empty()) {
     return finding;
   }
   for (const Victim& victim : charge.victims) {
-    if (habits.IsVictim(victim, finding.thread)) {
+    if (minds(victim)) {
       finding.victim = victim.place;
       finding.victim_frame = victim.frame;
       if (victim.chain != nullptr) {
@@ -67,22 +71,32 @@ bool Habits::IsVictim(const Victim& victim, std::uint32_t thread) const {
   return false;
 }
 
+std::vector<Ledger::VictimKey> Ledger::KeysOf(const std::vector<Victim>& victims) {
+  std::vector<VictimKey> keys;
+  keys.reserve(victims.size());
+  for (const Victim& victim : victims) {
+    keys.emplace_back(PlaceKey(victim.place.object, victim.place.offset), victim.minds,
+                      victim.party);
+  }
+  return keys;
+}
+
 Ledger::Key Ledger::KeyOf(const Charge& charge) {
   const Finding& finding = charge.finding;
-  std::vector<VictimKey> victims;
-  victims.reserve(charge.victims.size());
-  for (const Victim& victim : charge.victims) {
-    victims.emplace_back(PlaceKey(victim.place.object, victim.place.offset), victim.minds,
-                         victim.party);
-  }
-  return {finding.kind, finding.call, PlaceKey(finding.culprit.object, finding.culprit.offset),
-          PlaceKey(finding.victim.object, finding.victim.offset), std::move(victims)};
+  return {finding.kind,
+          finding.call,
+          PlaceKey(finding.culprit.object, finding.culprit.offset),
+          PlaceKey(finding.victim.object, finding.victim.offset),
+          KeysOf(charge.victims),
+          KeysOf(charge.unless)};
 }
 
 void Ledger::Add(const Charge& charge) {
-  const bool depends =
-      std::any_of(charge.victims.begin(), charge.victims.end(),
-                  [](const Victim& victim) { return victim.minds == Minds::kIfManagesOnThread; });
+  const auto is_of_thread = [](const Victim& victim) {
+    return victim.minds == Minds::kIfManagesOnThread;
+  };
+  const bool depends = std::any_of(charge.victims.begin(), charge.victims.end(), is_of_thread) ||
+                       std::any_of(charge.unless.begin(), charge.unless.end(), is_of_thread);
   AddTo(charge, depends ? &of_threads_[charge.finding.thread] : &charges_);
 }
 

@@ -41,7 +41,8 @@ struct Victim {
 // A finding, and who may be its victim: the first one that minds.
 struct Charge {
   Finding finding;
-  std::vector<Victim> victims;  // empty: it needs none, or has one already
+  std::vector<Victim> victims;      // empty: it needs none, or has one already
+  std::vector<Victim> unless = {};  // one of them minds: the same harm is charged for it already
 };
 
 // What is known of parties, in which later events may change who minds what happened earlier.
@@ -78,10 +79,12 @@ class Ledger {
  private:
   using PlaceKey = std::pair<std::uint32_t, std::uint64_t>;
   using VictimKey = std::tuple<PlaceKey, Minds, PartyId>;
-  using Key = std::tuple<FindingKind, std::string, PlaceKey, PlaceKey, std::vector<VictimKey>>;
+  using Key = std::tuple<FindingKind, std::string, PlaceKey, PlaceKey, std::vector<VictimKey>,
+                         std::vector<VictimKey>>;
   using Charges = std::map<Key, Charge>;
 
   static Key KeyOf(const Charge& charge);
+  static std::vector<VictimKey> KeysOf(const std::vector<Victim>& victims);
 
   void AddTo(const Charge& charge, Charges* charges);
 

@@ -269,23 +269,24 @@ void ThreadModel::Compare(const Activation& returned, Strand* strand) {
           position > 0 || entry->by_push ? FindingKind::kLeakedPush : FindingKind::kLeftContext;
       entry->charged = Charged(kind, entry->put, returned, strand,
                                below != nullptr ? static_cast<const Content&>(*below) : nothing,
-                               position, &entry->pending);
+                               position, &entry->passed_over, &entry->pending);
     } else if (position >= depth()) {
       const CausePointer& cause = lost->removal->cause;
       if (!lost->removal->charged && cause != nullptr && !IsDestruction(cause->call)) {
-        lost->removal->charged = Charged(FindingKind::kExtraPop, cause, returned, strand,
-                                         lost->content, position, &missing_);
+        lost->removal->charged =
+            Charged(FindingKind::kExtraPop, cause, returned, strand, lost->content, position,
+                    &lost->removal->passed_over, &missing_);
       }
     } else if (entry != nullptr && !entry->charged && entry->context != lost->content.context) {
       entry->charged = Charged(FindingKind::kReplacedContext, entry->put, returned, strand,
-                               lost->content, position, &entry->pending);
+                               lost->content, position, &entry->passed_over, &entry->pending);
     }
   }
 }
 
 bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
                           Strand* strand, const Content& expected, std::size_t position,
-                          std::vector<Pending>* pending) {
+                          std::vector<Victim>* passed_over, std::vector<Pending>* pending) {
   Activation* const outer = &strand->activations.back();
   const PartyId culprit = PartyOf(cause);
   const PartyId owner = PartyOf(expected.put);
@@ -337,7 +338,7 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
     Settle(pending);
   }
   const bool is_victim = habits_->IsVictim(victim, cause->thread);
-  pending->push_back({{std::move(finding), {victim}},
+  pending->push_back({{std::move(finding), {victim}, *passed_over},
                       culprit,
                       returned.party,
                       outer->number,
@@ -346,6 +347,7 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
                       /*stands=*/false,
                       cause->at_end});
   outer->has_pending = true;
+  if (!is_victim) passed_over->push_back(std::move(victim));
   return is_victim;
 }
 

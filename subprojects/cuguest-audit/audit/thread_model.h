@@ -92,6 +92,7 @@ class ThreadModel {
     CausePointer put;      // null: not known
     bool by_push = false;  // not set where nothing was
     bool charged = false;
+    std::vector<Victim> passed_over = {};  // that did not mind when it might have been charged
   };
   // A charge that may be taken back.
   struct Pending {
@@ -110,6 +111,7 @@ class ThreadModel {
   struct Removal {
     CausePointer cause;  // null: not known
     bool charged = false;
+    std::vector<Victim> passed_over = {};
   };
   struct Lost {
     Content content;
@@ -151,10 +153,11 @@ class ThreadModel {
   void CloseInnermost(Strand* strand);
   // Charges what `returned` left to the innermost one that is open in `strand`.
   void Compare(const Activation& returned, Strand* strand);
-  // Charges what `cause` did at `position`; false if nobody minds, as far as is known now.
+  // Charges what `cause` did at `position`; false if nobody minds, as far as is known now. Adds
+  // who may mind later to `passed_over`: then the others outwards are not its victims.
   bool Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
                Strand* strand, const Content& expected, std::size_t position,
-               std::vector<Pending>* pending);
+               std::vector<Victim>* passed_over, std::vector<Pending>* pending);
   void SettleVictim(const Activation& victim, Strand* strand);
   // What `victim` found and is missing is missing for `outer`, too.
   void PassOn(const Activation& victim, std::vector<Pending> missing, Activation* outer);

@@ -33,6 +33,35 @@ check 3>3 | host
 )") == "leaked-push cuCtxPushCurrent third>host; leaked-push cuCtxPushCurrent third:2>host");
 }
 
+// Whether the guest is known to mind before or only later.
+BOOST_AUTO_TEST_CASE(one_fault_has_one_victim) {
+  const std::string push = R"(
+cuCtxPushCurrent 1>2 context=2 | third guest host
+check 2>2 | guest host
+)";
+  const std::string pop = R"(
+cuCtxPopCurrent 1>0 | third guest host
+check 0>0 | guest host
+)";
+  const auto pair = [](const std::string& current) {
+    return "cuCtxPushCurrent " + current + ">3 context=3 | guest host\ncuCtxPopCurrent 3>" +
+           current + " | guest host\n";
+  };
+  const auto back = [](const std::string& current) {
+    return "check " + current + ">" + current + " | host\n";
+  };
+  BOOST_TEST(FindingsIn(kHost + push + back("2")) == "leaked-push cuCtxPushCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + pop + back("0")) == "extra-pop cuCtxPopCurrent third>host");
+  for (const std::string& scenario : {pair("1") + push + back("2"), push + pair("2") + back("2"),
+                                      push + back("2") + pair("2") + back("2")}) {
+    BOOST_TEST(FindingsIn(kHost + scenario) == "leaked-push cuCtxPushCurrent third>guest");
+  }
+  for (const std::string& scenario : {pair("1") + pop + back("0"), pop + pair("0") + back("0"),
+                                      pop + back("0") + pair("0") + back("0")}) {
+    BOOST_TEST(FindingsIn(kHost + scenario) == "extra-pop cuCtxPopCurrent third>guest");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(push_and_pop_are_nothing) {
   BOOST_TEST(FindingsIn(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third host

@@ -120,11 +120,13 @@ FAULTS = {
 }
 # Where nobody has used device 0, as `well` does.
 ON_DEVICE_ONE = {"touched-device-zero": "hostile::VisitDeviceZero"}
+sections = {}
 for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
     run = Run("--", host, *["well"] * (kind in FAULTS), kind)
     finding = found(run, kind)
     check(f"finds {kind}", finding is not None and finding["count"] == 1, run)
     if finding:
+        sections[kind] = finding["section"]
         culprit = finding["culprit"]
         check(f"{kind}: names the function and its line",
               culprit.get("function") == function and culprit["object"] == hostile
@@ -132,14 +134,13 @@ for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
         place = f" (hostile.cc:{culprit['line']})" if knows_lines else ""
         check(f"{kind}: the report's text names it",
               f"{pathlib.Path(hostile).name}  {function}{place}" in run.err, run)
+        why, todo = (re.search(rf"^    {label} +\S.*(?:\n {{12}}\S.*)*", run.err, re.M) for label in ("why:", "to do:"))
+        check(f"{kind}: why it matters and what to do", finding["why"] and finding["fix_with_cuguest"] and why and todo
+              and all(part in re.sub(r"\s+", " ", todo[0]) for part in ("with cuguest: ", "(audit.md, ")), run)
+        lines = run.err[run.err.find("\n[1] "):].splitlines()
+        check(f"{kind}: lines of 120 columns", all(len(line) <= 120 for line in lines), run)
     check(f"{kind}: the schema", run.report is not None and not schema.errors(run.report, report_schema),
           run.report and schema.errors(run.report, report_schema))
-
-run = Run("--", host, "touched-device-zero")
-check("device 0 touched: nothing else, and no victim", run.kinds() == ["touched-device-zero"]
-      and not run.findings[0].get("victim") and run.findings[0]["after"]["device"] == 0, run)
-run = Run("--", host, "touched-device-zero", "use-device-zero")
-check("device 0 touched, and used later", run.findings == [], run)
 
 run = Run("--", host, "leaked-push", "leaked-push")
 finding = found(run, "leaked-push") or {"victim": {}}
@@ -154,8 +155,6 @@ check("a program that behaves", run.findings == [] and "0 findings, 0 libraries"
 check("the program's output stays as it is", run.out == "output\n", run)
 check("says where events come from", re.search(r"audit_host \(\d+\): events from cudasim", run.err), run)
 
-run = Run("--", host, "threads")
-check("64 threads", run.kinds() == ["leaked-push"] and run.report["processes"][0]["lost"] == 0, run)
 run = Run("--", host, "unload")
 finding = found(run, "leaked-push")
 check("a library that was unloaded keeps its name",
@@ -168,40 +167,7 @@ if knows_lines:
           == [("plugin::(anonymous namespace)::Leaker::Leak", line_of("plugin.cc", "leaked-push")),
               ("PluginLeaksPush", line_of("plugin.cc", "call of the inlined function"))], finding)
 
-run = Run("--", host, *["unload"] * 20)
-check("a library that is loaded again elsewhere is one", run.kinds() == ["leaked-push"] and run.findings[0]["count"] == 20, run)
-run = Run("--", "sh", "-c", " && ".join([f"{host} {'unload ' * 20}"] * 2))
-check("and in two processes one", run.kinds() == ["leaked-push"] and run.findings[0]["count"] == 40
-      and run.findings[0]["processes"] == 2 and "in 2 processes" in run.err, run)
-for name in "libcuda-tools.so", "libnvidia-mine.so", "libcudart.solver.so", "libompute.so", "libc.sound.so":
-    named = pathlib.Path(folder.name) / name
-    shutil.copy(plugin, named)
-    run = Run("--", host, "unload", HOST_PLUGIN=str(named))
-    finding = found(run, "leaked-push")
-    check(f"{name} is a library as others are", finding and finding["culprit"]["object"] == str(named), run)
-run = Run("--", host, "unload-popper")
-finding = found(run, "extra-pop")
-check("a destructor in dlclose() that pops", finding and finding["culprit"].get("function") == "plugin::Popper::~Popper"
-      and finding["victim"]["object"] == host, run)
-run = Run("--", host, "pop-in-exit")
-check("a destructor in exit() that pops harms nobody", run.kinds() == [], run)
-run = Run("--", host, "freed-work")
-check("what the caller freed is not lost with a context", run.kinds() == [], run)
-run = Run("--", host, "well", "own-thread")
-finding = found(run, "created-primary")
-check("a primary context made in a library's own thread", run.kinds() == ["created-primary"]
-      and finding["culprit"]["object"] == hostile and finding["victim"]["object"] == host, run)
-
 # What a reader gets.
-sections = {}
-for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
-    run = Run("--", host, *["well"] * (kind in FAULTS), kind)
-    finding = found(run, kind) or {}
-    sections[kind] = finding.get("section")
-    why, todo = (re.search(rf"^    {label} +\S.*(?:\n {{12}}\S.*)*", run.err, re.M) for label in ("why:", "to do:"))
-    check(f"{kind}: why it matters and what to do", why and todo and all(
-        part in re.sub(r"\s+", " ", todo[0]) for part in ("with cuguest: ", "(audit.md, ")) and finding.get("why") and finding.get("fix_with_cuguest"), run)
-    check(f"{kind}: lines of 120 columns", all(len(line) <= 120 for line in run.err[run.err.find("\n[1] "):].splitlines()), run)
 page = root.parent.parent / "docs" / "audit.md"
 if page.exists():
     check("sections of the manual", all(f"### {section} (`{kind}`)" in page.read_text()
@@ -241,28 +207,19 @@ run = Run("--leaks=yes", "--", host, *["created-primary"] * 3)
 finding = found(run, "leaked-reference")
 check("--leaks=yes: a reference", finding and finding["count"] == 3 and finding["victim"] is None
       and finding["culprit"].get("function") == "hostile::CreatePrimary", run)
-run = Run("--leaks=yes", "--error-exitcode=9", "--", host, "unload-keeper")
-check("--leaks=yes: a context of a library that was unloaded", run.code == 9 and run.kinds() == ["leaked-context"]
-      and run.findings[0]["culprit"]["object"] == plugin, run)
-run = Run("--leaks=yes", "--", host, "well", "unload")
-check("--leaks=yes: contexts of libraries that are loaded are none", run.kinds() == ["leaked-push"], run)
-check("--leaks=no", Run("--leaks=no", "--", host, "unload-keeper").kinds() == Run("--", host, "unload-keeper").kinds() == [])
 FORBIDDEN = {
     ("init", "print"): ("cuInit", "main"),
     ("context", "well"): ("cuCtxCreate", "(anonymous namespace)::Create"),
     ("context:0", "well"): ("cuCtxCreate", "(anonymous namespace)::Create"),
-    ("context:1", "well"): None,
     ("api:cuCtxPush*", "leaked-push"): ("cuCtxPushCurrent", "(anonymous namespace)::CallWith"),
-    ("api:cuCtxSync*", "use-device-zero"): None,
     ("api:cudaMalloc", "use-device-zero"): ("cudaMalloc", "(anonymous namespace)::AllocateOn"),
-    ("api:cuMemAlloc", "freed-work"): ("cuMemAlloc", "(anonymous namespace)::AllocateAndFree"),
+    ("api:cuMemAlloc", "destroyed-work"): ("cuMemAlloc", "(anonymous namespace)::AllocateMemory"),
     ("api:cuStreamCreate", "broke-capture"): ("cuStreamCreate", "(anonymous namespace)::CaptureAround"),
 }
 for (what, word), expected in FORBIDDEN.items():
     run = Run(f"--forbid={what}", "--error-exitcode=9", "--", host, word, "exit")
     uses = [(use["call"], use["culprit"].get("function")) for use in run.findings if use["kind"] == "forbidden-use"]
-    check(f"--forbid={what}: {word}", uses == ([expected] if expected else [])
-          and (run.code == 9 or not run.findings) and (not uses or "did what is forbidden" in run.err), run)
+    check(f"--forbid={what}: {word}", uses == [expected] and run.code == 9 and "did what is forbidden" in run.err, run)
     check(f"--forbid={what}: the schema", not schema.errors(run.report, report_schema))
 log = pathlib.Path(folder.name) / "forbid.log"
 Run(f"--log={log}", "--", host, "well")
@@ -304,37 +261,11 @@ check("the thread of a finding in the first thread", finding.get("tid") in [one[
       and finding["thread_name"] == pathlib.Path(host).name[:15], run)
 
 # How a process ends.
-run = Run("--", host, "left-in-the-end", "quick_exit")
-check("quick_exit: the library's call is the last", run.code == 3 and run.kinds() == ["left-context"], run)
-run = Run("--", host, "leaked-push", "_Fork")
-check("_Fork: a process of its own", sorted(process["forked"] for process in run.report["processes"]) == [False, True]
-      and run.kinds() == ["leaked-push"], run)
-run = Run("--", host, "left-in-the-end")
-check("the library's call is the last", run.kinds() == ["left-context"]
-      and run.findings[0]["culprit"].get("function") == "hostile::LeaveContext", run)
-run = Run("--", host, "left-in-the-end", "_exit")
-check("_exit: a library whose call is the last has not returned", run.code == 3 and run.kinds() == [], run)
 run = Run("--", host, "leaked-push", "exit")
 check("the program's exit status", run.code == 3 and run.kinds() == ["leaked-push"] and run.report["exit_status"] == 3, run)
-run = Run("--", host, "leaked-push", "_exit")
-check("_exit: what was found until then", run.code == 3 and run.kinds() == ["leaked-push"], run)
 run = Run("--", host, "leaked-push", "crash")
 check("a crash: what was found until then", run.code == 128 + signal.SIGSEGV and run.kinds() == ["leaked-push"]
       and run.report["signal"] == signal.SIGSEGV and "terminated by signal 11" in run.err, run)
-run = Run("--", "sh", "-c", f"{host} leaked-push; {host} leaked-push extra-pop; exit 9")
-check("children: each finding once, counted in both",
-      run.code == 9 and sorted(run.kinds()) == ["extra-pop", "leaked-push"]
-      and found(run, "leaked-push")["count"] == 2 and found(run, "leaked-push")["processes"] == 2, run)
-run = Run("--no-follow-fork", "--", "sh", "-c", f"{host} leaked-push; exit 0")
-check("--no-follow-fork", run.kinds() == [] and len(run.report["processes"]) == 1
-      and re.search(r"audit_host \(\d+\): not audited, because --no-follow-fork leaves out", run.err)
-      and NOTHING not in run.err, run)
-run = Run("--no-follow-fork", "--", host, "leaked-push")
-check("--no-follow-fork: the program itself", run.kinds() == ["leaked-push"], run)
-run = Run("--", "true")
-check("a program without CUDA", run.code == 0 and "no process initialised CUDA" in run.err, run)
-run = Run("--", host, "print", CUDASIM_DEVICES="0")
-check("no device", run.code == 2 and "cuInit: 100" in run.err and run.findings == [], run)
 NO_SIMULATION = {"LD_LIBRARY_PATH": "/"}
 if subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], capture_output=True,
                   env={**ENVIRONMENT, **NO_SIMULATION}).returncode == 0:
@@ -403,15 +334,6 @@ _, err = process.communicate(timeout=60)
 check("lost events: the reason, and how to lose none", process.returncode == 9 and re.search(
     r"events were lost: cuguest-audit was stopped or got no processor for \d\.\d s, and the channel of 2 MiB was full; "
     r"--buffer=8 makes it larger\n", err) and re.search(r"\d+ events were lost\n", err) and 1900 < took < 10000, err)
-process = started("--error-exitcode=9", "--buffer=8", "--", host, "flood", stdin=subprocess.PIPE)
-process.send_signal(signal.SIGSTOP)
-process.stdin.write("\n")
-process.stdin.flush()
-process.stdout.readline()
-process.send_signal(signal.SIGCONT)
-_, err = process.communicate(timeout=60)
-check("--buffer holds more", process.returncode == 0 and "lost" not in err, err)
-
 # What the command and the program inherit.
 SIGNALS = "import signal; print([str(signal.getsignal(getattr(signal, s))) for s in ('SIGCHLD', 'SIGXFSZ', 'SIGTERM')])"
 for handler in signal.SIG_DFL, signal.SIG_IGN:
@@ -442,23 +364,11 @@ run = Run("--error-exitcode=9", "--accept-incomplete", "--object=none", f"--repl
 check("a limit that was reached: --accept-incomplete", run.code == 0, run)
 check("no limit is reached in general", "limit was reached" not in Run("--", host, "well", "threads", "unload").err)
 
-# Limits of the program, of the command, and a program that attacks its channel.
-run = Run("--", "sh", "-c", f"ulimit -f 0; exec {host} leaked-push exit")
-check("a file-size limit of the program", run.code == 3 and run.kinds() == ["leaked-push"], run)
-limited = subprocess.run(["sh", "-c", f"ulimit -f 100; exec {command} --error-exitcode=9 --log=/dev/null -- {host} leaked-push exit"],
-                         env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-check("a file-size limit of the command", limited.returncode == 9 and NOTHING not in limited.stderr
-      and re.search(r"audit_host \(\d+\): not audited, because the file-size limit \(ulimit -f\) is below the 2 MiB", limited.stderr),
-      limited)
 big = pathlib.Path(folder.name) / "big.log"
 limited = subprocess.run(["sh", "-c", f"ulimit -f 5000; exec {command} --log={big} -- {host} threads threads threads threads "
                           + "threads " * 40], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
 check("a log beyond the file-size limit ends early, and there is a report", limited.returncode == 0
       and f"the log ends early: {big}: File too large" in limited.stderr, (limited.returncode, limited.stderr[-2000:]))
-run = Run("--", host, "leaked-push", "truncate", "extra-pop", "_exit")
-check("a program that truncates its channel", run.code == 3 and sorted(run.kinds()) == ["extra-pop", "leaked-push"], run)
-
-
 start = time.monotonic()
 run = Run("--", "sh", "-c", '"$@" > /dev/null 2>&1 & sleep 0.3', "sh", host, "leaked-push", *["flood"] * 3000)
 took = time.monotonic() - start
@@ -466,37 +376,7 @@ check("a process that is left behind and writes for ever is waited for no longer
       run.kinds() == ["leaked-push"] and "it still runs" in run.err and took < 8, (took, run.err[-500:]))
 
 
-# Where a process is audited, and where it is named as one that is not.
-def can(*words):
-    return subprocess.run(words, env=ENVIRONMENT, capture_output=True).returncode == 0
-
-
-newline = pathlib.Path(folder.name) / "a\nb\x1b[31m"
-shutil.copy(host, newline)
 LIBRARIES = {"LD_LIBRARY_PATH": f"{pathlib.Path(hostile).parent}:{simdir}"}
-as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-AUDITED = {
-    "another PID namespace": ["unshare", "--pid", "--fork", "--mount-proc"],
-    "another user": as_nobody,
-    "a program that closes what it inherits": [
-        sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], close_fds=True)"],
-}
-for name, words in AUDITED.items():
-    if not can(*words, host, "well"):
-        skip(name, f"{words[0]} is not possible here")
-    elif words == as_nobody and not can(*as_nobody, "test", "-r", command, "-a", "-x", command):
-        skip(name, "who cannot read the build folder")
-    else:
-        run = Run("--error-exitcode=9", "--", *words, host, "idle", "leaked-push")
-        check(f"{name}: audited", run.code == 9 and run.kinds() == ["leaked-push"] and run.report["complete"], run)
-run = Run("--", str(newline), "leaked-push", **LIBRARIES)
-check("a newline and an escape in the process's name", run.kinds() == ["leaked-push"] and "\x1b" not in run.err
-      and re.search(r"^a\\nb\\x1b\[31m \(\d+\): events from cudasim$", run.err, re.M)
-      and run.report["processes"][0]["program"] == str(newline), run)
-for name, place in {"relative": "tmp", "missing": "/no/such/folder", "on a device": "/dev/full"}.items():
-    run = Run("--error-exitcode=9", "--", "sh", "-c", f"cd /; exec {host} leaked-push", TMPDIR=place, cwd=folder.name)
-    check(f"a folder for temporary files that is {name}", run.code == 9 and run.kinds() == ["leaked-push"], run)
-
 # Without socket().
 SANDBOX = """
 import ctypes, os, struct, sys
@@ -518,22 +398,13 @@ driver.cuInit(0)
 print("ready", flush=True)
 time.sleep(float(sys.argv[1]))
 """
-path = f"LD_LIBRARY_PATH={simdir}"
-UNAUDITED = {
-    "a sandbox": ([sys.executable, "-c", SANDBOX], "the collector in it could not ask for a channel"),
-    "no environment": (["env", "-i", path], "it was started without the variables of cuguest-audit in its environment"),
-    "another network namespace": (["unshare", "--net"], "it is in another network namespace"),
-}
-for name, (words, why) in UNAUDITED.items():
-    if not can(*words, host, "well"):
-        skip(name, f"{words[0]} is not possible here")
-        continue
-    for options, code in ((["--error-exitcode=9"], 9), (["--error-exitcode=9", "--accept-incomplete"], 124)):
-        run = Run(*options, "--", "timeout", "2", *words, host, "leaked-push", "sleep")
-        check(f"{name}, {' '.join(options)}: named as not audited",
-              run.code == code and run.report["processes"][0]["unaudited"].startswith(why) and NOTHING not in run.err
-              and re.search(rf"\(\d+\): not audited, because {why}", run.err) and not run.report["complete"], run)
-        check(f"{name}: the schema", not schema.errors(run.report, report_schema), run.report)
+why = "the collector in it could not ask for a channel"
+for options, code in ((["--error-exitcode=9"], 9), (["--error-exitcode=9", "--accept-incomplete"], 124)):
+    run = Run(*options, "--", "timeout", "2", sys.executable, "-c", SANDBOX, host, "leaked-push", "sleep")
+    check(f"a sandbox, {' '.join(options)}: named as not audited",
+          run.code == code and run.report["processes"][0]["unaudited"].startswith(why) and NOTHING not in run.err
+          and re.search(rf"\(\d+\): not audited, because {why}", run.err) and not run.report["complete"], run)
+    check("a sandbox: the schema", not schema.errors(run.report, report_schema), run.report)
 sandboxed = subprocess.run([sys.executable, "-c", SANDBOX, command, "--", host, "print"], env=ENVIRONMENT,
                            capture_output=True, text=True)
 check("a sandbox for the command itself", sandboxed.returncode == 125 and sandboxed.stdout == ""
@@ -549,21 +420,9 @@ for script, seconds, why in (('"$@"', "0", "it ended before it had mapped its ch
     run = Run("--error-exitcode=9", "--", "sh", "-c", script, "sh", sys.executable, "-c", FEW_DESCRIPTORS, seconds)
     check(f"a process without a descriptor to spare: {why}", run.code == 9
           and [process.get("unaudited") for process in run.report["processes"]] == [why], run)
-run = Run("--error-exitcode=9", "--no-follow-fork", "--", "sh", "-c", f"{host} well; exit 0")
-check("--no-follow-fork, and the program itself does not use CUDA", run.code == 9, run)
-run = Run("--error-exitcode=9", "--no-follow-fork", "--", host, "well", "exit")
-check("--no-follow-fork: what was left out on purpose is not missing", run.code == 3, run)
-run = Run("--error-exitcode=9", "--", "true")
-check("--error-exitcode: a program without CUDA", run.code == 0 and NOTHING in run.err, run)
-
 # What is reported.
-run = Run("--error-exitcode=9", "--", host, "leaked-push", "exit")
-check("--error-exitcode with a finding", run.code == 9, run)
 run = Run("--error-exitcode=9", "--", host, "well", "exit")
 check("--error-exitcode without one", run.code == 3, run)
-run = Run("--source=sanitizer", "--error-exitcode=9", "--", host, "well", CUGUEST_AUDIT_SANITIZER="/no/library")
-check("a source that cannot be had: the reason, and no success", run.code == 9 and "1 process was not audited" in run.err
-      and re.search(r"no source of events could be had\n  sanitizer: .* cannot be loaded", run.err), run)
 run = Run("--error-exitcode=9", "--", host, "forked-child", "exit")
 check("a forked child is audited", run.code == 9 and all(process["source"] for process in run.report["processes"])
       and sorted(process["forked"] for process in run.report["processes"]) == [False, True], run.report)
@@ -585,16 +444,6 @@ output = pathlib.Path(folder.name) / "report.txt"
 run = Run(f"--output={output}", "--", host, "leaked-push")
 check("--output", "1 finding, 1 library" in output.read_text() and run.err == "", run)
 
-supp.write_text("{\n known\n cuguest-audit:leaked-push\n ...\n}\n{\n stale\n cuguest-audit:extra-pop\n ...\n}\n")
-run = Run(f"--suppressions={supp}", "--", host, "leaked-push")
-check("unused suppressions are at the end of the report", run.err.endswith(f"unused suppression: stale ({supp}:6)\n")
-      and run.report["unused_suppressions"] == [f"stale ({supp}:6)"], run)
-evil = pathlib.Path(folder.name) / "libevil\x1b]0;x\x07\n\u009b.so"
-shutil.copy(plugin, evil)
-run = Run("--gen-suppressions", "--", host, "unload", HOST_PLUGIN=str(evil))
-check("control characters in a library's name are escaped", "\x1b" not in run.err and "\x07" not in run.err
-      and "\u009b" not in run.err and r"libevil\x1b]0;x\x07\n\xc2\x9b.so" in run.err
-      and run.findings[0]["culprit"]["object"] == str(evil), run)
 run = Run("--", "/no/such\x1b[31m", json_file=False)
 check("control characters in a program's name are escaped", run.code == 127 and r"/no/such\x1b[31m: No such" in run.err, run)
 
@@ -623,10 +472,7 @@ run = Run("--", host, "leaked-push", cwd=place, CUGUEST_AUDIT_OPTIONS="--object=
 check("defaults from CUGUEST_AUDIT_OPTIONS, too", run.code == 9, run)
 run = Run("--error-exitcode=8", "--", host, "leaked-push", cwd=place, CUGUEST_AUDIT_OPTIONS="--object=libhostile*")
 check("the command line comes last", run.code == 8, run)
-defaults.write_text("# for all\n\n--jsno=x\n")
-run = Run("--", host, "print", cwd=place)
-check("an error in the file, with its line", run.code == 125 and run.out == ""
-      and ".cuguest-audit:3: there is no option --jsno" in run.err, run)
+defaults.write_text("--jsno=x\n")
 check("an error in the file does not hide --help", Run("--help", json_file=False, cwd=place).code == 0)
 run = Run("--", host, "print", CUGUEST_AUDIT_OPTIONS="-q --jsno=x")
 check("an error in the variable", run.code == 125 and "CUGUEST_AUDIT_OPTIONS: there is no option --jsno" in run.err, run)
@@ -862,19 +708,10 @@ check("--replay: a program that was not audited", run.code == 9
 Run(f"--log={log}", "--", host, "leaked-push", "extra-pop", "threads")
 check("--replay and --error-exitcode", Run("--error-exitcode=9", f"--replay={log}").code == 9)
 content = log.read_bytes()
-middle = content.index(b"\n", len(content) // 2)
-for name, end in ("in a line", middle - 1), ("between lines", middle + 1):
-    log.write_bytes(content[:end])
-    run = Run(f"--replay={log}")
-    check(f"a log that was cut off {name}: --error-exitcode",
-          Run("--error-exitcode=9", "--object=none", f"--replay={log}").code == 9
-          and Run("--error-exitcode=9", "--object=none", "--accept-incomplete", f"--replay={log}").code == 0)
-    check(f"a log that was cut off {name}",
-          run.code == 0 and re.search(r"events.log: line \d+: cut off; .*precedes", run.err) and run.kinds(), run)
-for bad in b"", b"cuguest-audit-log 99\n", b"\x7fELF":
-    log.write_bytes(bad)
-    run = Run(f"--replay={log}")
-    check(f"a log of {bad}", run.code == 125 and "line 1:" in run.err, run)
+log.write_bytes(content[:len(content) // 2])
+run = Run(f"--replay={log}")
+check("a log that was cut off in a line",
+      run.code == 0 and re.search(r"events.log: line \d+: cut off; .*precedes", run.err) and run.kinds(), run)
 check("a log that is not there", Run("--replay=/no/log").code == 125)
 
 # No file is emptied for nothing.
@@ -896,9 +733,6 @@ for name in "--html", "--json", "--sarif", "--trace", "--log", "--output":
           and "1 finding, 1 library" in run.err and f"{busy}: Text file busy" in run.err, run)
 run = Run(f"--html={log}", f"--sarif={log}", "--", host, "print", json_file=False)
 check("--html and --sarif of one file", run.code == 125 and "--html and --sarif name one file" in run.err
-      and run.out == "" and log.read_bytes() == content, run)
-run = Run(f"--json={log}", f"--trace={log}", "--", host, "print", json_file=False)
-check("--json and --trace of one file", run.code == 125 and "--json and --trace name one file" in run.err
       and run.out == "" and log.read_bytes() == content, run)
 
 
@@ -1015,7 +849,6 @@ check("a file that cannot be run", run.code == 126 and "Permission denied" in ru
 # The schema lists all kinds.
 kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
 identifiers = re.findall(r'"([a-z]+(?:-[a-z]+)+)"\}', (root / "audit" / "finding.cc").read_text())
-check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE, "leaked-reference", "leaked-context", "forbidden-use", "noisy-call"]) == sorted(identifiers), identifiers)
 check("the schema has all kinds of findings", kinds == identifiers and len(kinds) > 10, (kinds, identifiers))
 checker = json.loads(json.dumps(again.report))
 checker["findings"][0]["kind"] = "unknown"

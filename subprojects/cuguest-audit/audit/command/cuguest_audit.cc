@@ -21,6 +21,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -214,6 +215,7 @@ class Audit {
  private:
   [[nodiscard]] Program::Environment EnvironmentOf(const std::string& address);
   void OpenFiles();
+  void FailUnlessLog(std::string_view beginning) const;
   void Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, MemoryTrack* memory);
   [[nodiscard]] Pictures NamePictures();
   void WriteForms();
@@ -306,17 +308,33 @@ int Audit::Run() {
   return Finish(report_.exit_status);
 }
 
+// No file is emptied for what is no log.
+void Audit::FailUnlessLog(std::string_view beginning) const {
+  Session session(nullptr);
+  LogReader reader(&session);
+  reader.Read(beginning);
+  reader.Finish();
+  if (!reader.error().empty() && session.processes().empty()) {
+    Fail(options_.replay + ": " + reader.error());
+  }
+}
+
 int Audit::Replay() {
   report_.is_replay = true;
   report_.subject = options_.replay;
   std::ifstream in(options_.replay, std::ios::binary);
   if (!in) Fail(options_.replay + ": " + std::strerror(errno));
   Files::Check(options_);
-  OpenFiles();
   LogReader reader(&session_);
   std::vector<char> part(1 << 16);
+  bool is_first = true;
   while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0) {
-    reader.Read({part.data(), static_cast<size_t>(in.gcount())});
+    const std::string_view text = {part.data(), static_cast<size_t>(in.gcount())};
+    if (std::exchange(is_first, false)) {
+      FailUnlessLog(text);
+      OpenFiles();
+    }
+    reader.Read(text);
   }
   reader.Finish();
   if (!reader.error().empty()) {

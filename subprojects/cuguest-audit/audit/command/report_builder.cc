@@ -11,11 +11,16 @@ namespace cuguest::audit {
 
 namespace {
 
-// To a reader: two calls on one line are one place.
-bool IsSamePlace(const Function& a, const Function& b) {
-  if (a.object != b.object) return false;
-  const bool is_same_line = a.line != 0 && a.line == b.line && a.file == b.file && a.name == b.name;
-  return a.offset == b.offset || is_same_line;
+// The same for what is one place to a reader: two calls on one line.
+std::string PlaceKey(const Function& function) {
+  const std::string place =
+      function.line != 0 ? function.file + ":" + std::to_string(function.line) + " " + function.name
+                         : std::to_string(function.offset);
+  return function.object + '\0' + place + '\0';
+}
+
+std::string CulpritKey(FindingKind kind, const std::string& call, const Function& culprit) {
+  return std::to_string(static_cast<int>(kind)) + call + '\0' + PlaceKey(culprit);
 }
 
 Function OfPython(const Object& object, std::uint64_t line) {
@@ -108,19 +113,15 @@ bool ReportBuilder::IsForbidden(const Analysis::FirstUse& use) const {
   return std::any_of(forbidden_.begin(), forbidden_.end(), is_meant);
 }
 
-void ReportBuilder::Insert(NamedFinding named, std::vector<NamedFinding>* findings) {
-  const auto same =
-      std::find_if(findings->begin(), findings->end(), [&](const NamedFinding& other) {
-        return other.finding.kind == named.finding.kind &&
-               other.finding.call == named.finding.call &&
-               IsSamePlace(other.culprit, named.culprit) &&
-               IsSamePlace(other.returned, named.returned) &&
-               IsSamePlace(other.victim, named.victim);
-      });
-  if (same == findings->end()) {
+void ReportBuilder::Insert(NamedFinding named, std::vector<NamedFinding>* findings, Known* known) {
+  const std::string key = CulpritKey(named.finding.kind, named.finding.call, named.culprit) +
+                          PlaceKey(named.returned) + PlaceKey(named.victim);
+  const auto [first, is_new] = known->emplace(key, findings->size());
+  if (is_new) {
     findings->push_back(std::move(named));
     return;
   }
+  NamedFinding* const same = &(*findings)[first->second];
   same->finding.count += named.finding.count;
   if (same->last_process != named.process) ++same->processes;
   same->last_process = named.process;
@@ -128,16 +129,18 @@ void ReportBuilder::Insert(NamedFinding named, std::vector<NamedFinding>* findin
 
 void ReportBuilder::Link(std::uint32_t process, const std::vector<Object>& objects,
                          Report* report) {
-  for (NamedFinding& named : report->findings) {
+  std::unordered_map<std::string, std::vector<size_t>> by_culprit;
+  for (size_t i = 0; i < report->findings.size(); ++i) {
+    const NamedFinding& named = report->findings[i];
+    by_culprit[CulpritKey(named.finding.kind, named.finding.call, named.culprit)].push_back(i);
+  }
+  for (size_t i = 0; i < report->findings.size(); ++i) {
+    NamedFinding& named = report->findings[i];
     const FindingRef& cause = named.finding.cause;
     if (named.process != process || cause.call.empty()) continue;
     const Function culprit = Of(cause.culprit, objects)[0];
-    for (size_t i = 0; i < report->findings.size(); ++i) {
-      const NamedFinding& other = report->findings[i];
-      if (&other != &named && other.finding.kind == cause.kind &&
-          other.finding.call == cause.call && IsSamePlace(other.culprit, culprit)) {
-        named.consequence_of = i + 1;
-      }
+    for (const size_t other : by_culprit[CulpritKey(cause.kind, cause.call, culprit)]) {
+      if (other != i) named.consequence_of = other + 1;
     }
   }
 }
@@ -172,9 +175,9 @@ void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis
     } else if (const std::string* name =
                    suppressions_.Find(Identifier(finding.kind), named.chain, finding.count)) {
       named.suppressed_by = *name;
-      Insert(std::move(named), &report->suppressed_findings);
+      Insert(std::move(named), &report->suppressed_findings, &suppressed_);
     } else {
-      Insert(std::move(named), &report->findings);
+      Insert(std::move(named), &report->findings, &inserted_);
     }
   }
   Link(process.process.number, analysis.objects(), report);

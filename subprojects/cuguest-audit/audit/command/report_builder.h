@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "audit/analysis.h"
@@ -37,14 +38,16 @@ class ReportBuilder {
   // What is a finding where it is done first: "init", "context", "context:N", "api:PATTERN".
   void SetForbidden(std::vector<std::string> forbidden) { forbidden_ = std::move(forbidden); }
 
-  // Adds the findings of a process, of which `report` has others already: the same finding in
-  // another process is counted there.
+  // Adds the findings of a process to `report`, which is the same in all calls: the same finding
+  // in another process is counted there.
   void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
 
   // Of a process with these objects.
   NamedContext Name(const ContextNote& note, const std::vector<Object>& objects);
 
  private:
+  using Known = std::unordered_map<std::string, std::size_t>;
+
   NamedFinding Name(const Finding& finding, const std::vector<Object>& objects);
   std::vector<Function> Of(Place place, const std::vector<Object>& objects);
   // The functions of a chain's frames; `first` gets the index of the first function of each.
@@ -53,7 +56,8 @@ class ReportBuilder {
   [[nodiscard]] bool IsForbidden(const Analysis::FirstUse& use) const;
   [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
   // At the place where it is then, or one that is the same to a reader.
-  static void Insert(NamedFinding named, std::vector<NamedFinding>* findings);
+  // `known`: those of `findings` by what is one finding, and their indices.
+  static void Insert(NamedFinding named, std::vector<NamedFinding>* findings, Known* known);
   // Which finding of the process each one follows from.
   void Link(std::uint32_t process, const std::vector<Object>& objects, Report* report);
 
@@ -64,6 +68,8 @@ class ReportBuilder {
   bool noise_ = false;
   std::vector<std::string> forbidden_;
   Symbols symbols_;
+  Known inserted_;
+  Known suppressed_;
 };
 
 }  // namespace cuguest::audit

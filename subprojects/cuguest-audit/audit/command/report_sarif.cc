@@ -84,6 +84,9 @@ constexpr Rule kRules[] = {
      "A library was unloaded and its context was not destroyed: it stays until exit, and each "
      "loading of the library adds one."},
     {FindingKind::kForbidden, "error", "The program did what --forbid says that it does not."},
+    {FindingKind::kNoisy, "note",
+     "A call of CUDA failed in a library: the driver writes it into the host's error log, whether "
+     "or not the library expects it."},
 };
 static_assert(std::size(kRules) == kFindingKinds);
 
