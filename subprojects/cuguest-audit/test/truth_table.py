@@ -252,6 +252,12 @@ LOGS = [
     Row("a finding dropped, which is accepted", None, None, options="--replay={here}/log --object=none --accept-incomplete",
         files={"log": log_of_leaks(16385)}, incomplete=True, status=0),
 ]
+NOISE = [
+    Row("a call that fails", "liba.so:pop host:set:h host:sync", "noisy-call liba.so>host", options="--noise"),
+    Row("a call that fails, and nobody asks", "liba.so:pop host:set:h host:sync"),
+    Row("calls that fail in the program itself", "host:pop host:set:h host:sync", options="--noise"),
+    Row("no call that fails", "host:set:h liba.so:do:[own:push:o,own:alloc,own:pop] host:sync", options="--noise"),
+]
 # Where nothing is wrong, nothing is found, and nothing more where another one is.
 NOTHING = [
     Row("a program that does nothing", "host:set:h"),
@@ -280,4 +286,4 @@ NOTHING = [
         "host:set:h liba.so:do:[own:push:o,host:push:h,host:alloc,host:pop,own:pop] host:sync"),
     Row("a library that is loaded and unloaded", "host:set:h" + 9 * " liba.so:sync host:unload:liba.so"),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOTHING]
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING]

@@ -60,7 +60,7 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {"--error-exitcode", true},  // in the order of kUsage
+    {"--error-exitcode", true},  // a line for each, also for clang-format
     {"--accept-incomplete", false},
     {"--suppressions", true},
     {"--gen-suppressions", false},

@@ -274,7 +274,8 @@ std::string ChainText(const std::vector<std::string>& chain, bool is_whole) {
   return text;
 }
 
-std::string LossText(const ReportedProcess& process) {
+// What is missing, in a line for the counts and one for each limit.
+std::vector<std::string> LossLines(const ReportedProcess& process) {
   std::string text;
   if (process.lost != 0) {
     text += Counted(process.lost, "event was", "events were") + " lost";
@@ -287,10 +288,12 @@ std::string LossText(const ReportedProcess& process) {
     text += (text.empty() ? "" : "; ") + Counted(process.dropped, "time", "times") +
             " a finding was dropped, of which there are more than " + std::to_string(kLedgerLimit);
   }
+  std::vector<std::string> lines;
+  if (!text.empty()) lines.push_back(text);
   for (const std::string& limit : process.limits) {
-    text += (text.empty() ? "" : "\n  ") + Printable("a limit was reached: " + limit);
+    lines.push_back("a limit was reached: " + limit);
   }
-  return text;
+  return lines;
 }
 
 }  // namespace
@@ -333,9 +336,9 @@ std::vector<ProcessWords> ProcessesInWords(const Report& report) {
           ", " + Counted(process.events, "event", "events") + " of " + process.process.program;
     }
     words.notes = process.notes;
-    const std::string loss = LossText(process);
-    words.is_whole = why.empty() && loss.empty();
-    if (!loss.empty()) words.notes.push_back(loss);
+    const std::vector<std::string> losses = LossLines(process);
+    words.is_whole = why.empty() && losses.empty();
+    words.notes.insert(words.notes.end(), losses.begin(), losses.end());
     const auto [at, is_new] = known.insert({{words.about, words.notes}, all.size()});
     if (!is_new) {
       ++others[at->second];
