@@ -35,8 +35,8 @@ BOOST_AUTO_TEST_CASE(default_streams_are_those_of_the_arrays_context) {
   const ContextRef context = RefTo(array);
   SetStack({current.get()});
   for (const auto find : {&StreamOfDlpack, &StreamOfArrayInterface}) {
-    for (const auto& [number, stream] : {std::pair{kLegacy, CU_STREAM_LEGACY},
-                                         std::pair{kPerThread, CU_STREAM_PER_THREAD}}) {
+    for (const auto& [number, stream] :
+         {std::pair{kLegacy, CU_STREAM_LEGACY}, std::pair{kPerThread, CU_STREAM_PER_THREAD}}) {
       const Found found = find(number, context);
       OK(Said(found.status()));
       BOOST_REQUIRE(found->has_value());
@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(minus_one_is_no_stream_of_dlpack_and_refused_elsewhere) {
 
 BOOST_AUTO_TEST_CASE(forbidden_numbers) {
   const OwnContext array;
-  CheckRefused(StreamOfDlpack(0, RefTo(array)).status(), "DLPack's stream, number 0: it is forbidden");
+  CheckRefused(StreamOfDlpack(0, RefTo(array)).status(),
+               "DLPack's stream, number 0: it is forbidden");
   CheckRefused(StreamOfArrayInterface(0, RefTo(array)).status(),
                "CUDA array interface, number 0: it is forbidden");
   for (const std::int64_t number : {std::int64_t{-2}, std::numeric_limits<std::int64_t>::min()}) {
