@@ -571,7 +571,12 @@ run, sarif = sarif_of("--", host, "leaked-push", cwd=fixtures)
 place = sarif["results"][0]["locations"][0]
 check("--sarif: the function", {"function", "module"} == {where["kind"] for where in place["logicalLocations"]}
       and place["logicalLocations"][0]["fullyQualifiedName"] == "hostile::LeakPush", place)
-if knows_lines:
+# A compiler cache may have the folder of another build.
+library = pathlib.Path(hostile)
+is_built_here = any(bytes(parent) + b"\0" in library.read_bytes() for parent in list(library.parents)[:4])
+if not is_built_here:
+    skip("--sarif: file and line", "the debug information has the folder of another build")
+elif knows_lines:
     check("--sarif: file and line, relative to the current folder", place["physicalLocation"] == {
         "artifactLocation": {"uri": "hostile.cc", "uriBaseId": "SRCROOT"},
         "region": {"startLine": line_of("hostile.cc", "leaked-push")}}

@@ -80,6 +80,7 @@ BOOST_AUTO_TEST_CASE(a_million_changes_fit) {
   BOOST_TEST(rows[0] == Timeline::Row(245, 1), boost::test_tools::per_element());
   BOOST_TEST(rows[1] == Timeline::Row(245, Timeline::kSeveral), boost::test_tools::per_element());
   BOOST_TEST(timeline.Contexts().size() == 1u);  // of the others no cell is left
+  BOOST_TEST(timeline.remembered() < 4 * Timeline::kColumns);
 }
 
 BOOST_AUTO_TEST_CASE(columns_become_one_with_what_both_had) {

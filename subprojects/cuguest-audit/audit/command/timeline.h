@@ -53,6 +53,8 @@ class Timeline final : public StackObserver {
   [[nodiscard]] const std::map<std::uint32_t, Thread>& threads() const { return threads_; }
   // Those of all cells.
   [[nodiscard]] std::map<ContextId, ContextNote> Contexts() const;
+  // How many are remembered, also of no cell: a multiple of those at most, whatever happens.
+  [[nodiscard]] std::size_t remembered() const { return notes_.size(); }
   // Whether there are threads that are not kept.
   [[nodiscard]] bool has_others() const { return has_others_; }
   // In a column.
