@@ -106,7 +106,8 @@ def sarif_of(*words, **environment):
     return run, sarif["runs"][0]
 
 
-run, sarif = sarif_of("--", host, "well", *(kind for kind in FAULTS if kind not in ("forked-child", "after-shutdown")))
+ALL = ("--noise", "--", host, "well", "noisy-call", *(kind for kind in FAULTS if kind not in ("forked-child", "after-shutdown")))
+run, sarif = sarif_of(*ALL)
 rules = sarif["tool"]["driver"]["rules"]
 check("--sarif: a result for each finding", [result["ruleId"] for result in sarif["results"]] == run.kinds()
       and len(run.findings) > 10, run)
@@ -115,7 +116,7 @@ check("--sarif: a rule for each kind", all(rules[result["ruleIndex"]]["id"] == r
     report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]), rules)
 check("--sarif: complete", sarif["invocations"][0]["executionSuccessful"], sarif["invocations"])
 prints = [result["partialFingerprints"] for result in sarif["results"]]
-again, other = sarif_of("--", host, "well", *(kind for kind in FAULTS if kind not in ("forked-child", "after-shutdown")))
+again, other = sarif_of(*ALL)
 check("--sarif: fingerprints of another run are the same", prints == [result["partialFingerprints"] for result in other["results"]]
       and not any(re.search(r"0x|\d{4}", text) for value in prints for text in value.values()), prints)
 run, sarif = sarif_of("--", host, "leaked-push", cwd=fixtures)
