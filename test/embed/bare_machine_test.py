@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-from common import ROOT, TOGETHER, check, done, environment, scratch, without_builds
+from common import ROOT, check, done, environment, scratch, without_builds
 
 build_root, = sys.argv[1:]
 HIDE = """
@@ -34,10 +34,10 @@ PATH=$PATH:/usr/local/cuda/bin
 ! echo '#include <cuda.h>' | g++ -E -x c++ - >/dev/null 2>&1 || echo 'a cuda.h in the path of the compiler'
 needs | missing_packages
 """
-BUILD = BOOTSTRAP + f"""
+BUILD = BOOTSTRAP + """
 bootstrap
 build_in build examples/my_kernel.cubin -- -Dtests=enabled -Dexamples=enabled -Dkernels=enabled -Dbenchmarks=disabled \\
-  {" ".join(TOGETHER)} -Doptimization=0 -Dcompiled_kernels="$1"
+  -Doptimization=0 -Dcompiled_kernels="$1"
 meson test -C build run_kernel_from_a_file stack_incident
 """
 
