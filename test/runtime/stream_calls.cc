@@ -53,7 +53,8 @@ std::vector<Call> Streams() {
          if (!number.ok()) return number.status();
          const auto dlpack = cuguest::StreamOfDlpack(*number, t.home.ref());
          const auto interface = cuguest::StreamOfArrayInterface(*number, t.home.ref());
-         if (!dlpack.ok() || !interface.ok()) return dlpack.status();
+         if (!dlpack.ok()) return dlpack.status();
+         if (!interface.ok()) return interface.status();
          return Holds(*dlpack == t.stream.ref() && *interface == t.stream.ref());
        }},
       {"StreamOfDlpack: 0", kRefused,

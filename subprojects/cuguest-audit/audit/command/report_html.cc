@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "audit/command/json.h"
@@ -134,6 +136,9 @@ class HtmlPage {
   };
 
   void Add(const std::string& html) { page_ += html; }
+  void Add(std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) page_ += part;
+  }
   void AddParagraph(const char* style, const std::string& text) {
     Add(std::string("<p class=\"") + style + "\">" + Escaped(text) + "</p>\n");
   }
@@ -353,12 +358,14 @@ void HtmlPage::AddThread(const NamedTimeline& named, std::uint32_t number,
   for (const Mark& mark : marks) {
     const std::string at = Percent(mark.at);
     const std::string link = std::to_string(mark.number);
-    const std::size_t y = mark.row * kMarkHeight + kMarkHeight / 2;
-    Add("<a class=\"m\" href=\"#finding-" + link + "\"><title>[" + link + "] " +
-        Escaped(Name(report_.findings[mark.number - 1].finding.kind)) + "</title><line x1=\"" + at +
-        "\" x2=\"" + at + "\" y1=\"" + std::to_string(y) + "\" y2=\"" + std::to_string(bottom) +
-        "\"/><circle cx=\"" + at + "\" cy=\"" + std::to_string(y) + "\" r=\"9\"/><text x=\"" + at +
-        "\" y=\"" + std::to_string(y + 4) + "\">" + link + "</text></a>\n");
+    const std::size_t middle = mark.row * kMarkHeight + kMarkHeight / 2;
+    const std::string y = std::to_string(middle);
+    Add({"<a class=\"m\" href=\"#finding-", link, "\"><title>[", link, "] ",
+         Escaped(Name(report_.findings[mark.number - 1].finding.kind)), "</title>"});
+    Add({"<line x1=\"", at, "\" x2=\"", at, "\" y1=\"", y, "\" y2=\"", std::to_string(bottom),
+         "\"/>"});
+    Add({"<circle cx=\"", at, "\" cy=\"", y, "\" r=\"9\"/>"});
+    Add({"<text x=\"", at, "\" y=\"", std::to_string(middle + 4), "\">", link, "</text></a>\n"});
   }
   shapes_ += marks.size();
   Add("</svg>\n");

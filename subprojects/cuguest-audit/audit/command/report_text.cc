@@ -480,6 +480,7 @@ std::vector<std::string> ContextsInWords(const Report& report,
                                          const std::vector<NamedContext>& contexts) {
   const ObjectNames names(report);
   std::vector<std::string> words;
+  words.reserve(contexts.size());
   for (const NamedContext& context : contexts) words.push_back(ContextText(context, names));
   return words;
 }
