@@ -31,7 +31,7 @@ with scratch() as tmp:
     run("ninja", "-C", build, "-j1", *(file.removeprefix(f"{build}/") for file in own),
         "subprojects/cudasim/sim_ready.stamp", env=env)
     check(f"builds with {compiler}", True)
-    print(run(*meson, "test", "-C", build, "--no-rebuild", "--num-processes", "1", *names, env=env))
+    print(run(*meson, "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--num-processes", "1", *names, env=env))
     check(f"{len(names)} tests pass", True)
     run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", stage, env=env)
     installed = set(files_below(stage))

@@ -56,8 +56,8 @@ def sources(what):
         return [ROOT / "lib" / "launch" / "param_buffer.cc"]
     if what == "audit":
         names = ["advice", "function_name", "json", "printable", "report_builder", "report_html", "report_json", "report_sarif",
-                 "report_text", "result_name", "session", "stack_changes", "suppressions", "symbols_elf", "timeline", "trace",
-                 "output_file"]
+                 "report_text", "result_name", "session", "stack_changes", "suppressions", "symbols_elf", "text_file", "timeline",
+                 "trace", "output_file"]
         return [*(AUDIT / "audit").glob("*.cc"), *(AUDIT / "audit" / "command" / f"{name}.cc" for name in names)]
     core = listed(ROOT / "lib" / "core.list")
     return [path for path in core if what == "core" or path.name != "registry_home.cc"]

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 
 import schema
 import truth_table
@@ -108,6 +109,13 @@ class Case:
             self.wrong.append(f"{what}: {seen!r}, not {expected!r}")
 
     def run(self):
+        try:
+            return self.run_row()
+        except Exception:  # the other rows are run all the same
+            self.wrong.append(traceback.format_exc())
+            return self
+
+    def run_row(self):
         row = self.row
         if self.shell(row.possible).returncode != 0:
             return None

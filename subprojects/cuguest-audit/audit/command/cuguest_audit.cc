@@ -18,7 +18,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,6 +43,7 @@
 #include "audit/command/report_sarif.h"
 #include "audit/command/session.h"
 #include "audit/command/suppressions.h"
+#include "audit/command/text_file.h"
 #include "audit/command/timeline.h"
 #include "audit/command/trace.h"
 #include "audit/finding.h"
@@ -434,8 +434,8 @@ std::string ReadDefaults(Options* options) {
   struct stat status = {};
   if (stat(kOptionsFile, &status) == 0) {
     if (status.st_uid == geteuid() && (status.st_mode & S_IWOTH) == 0) {
-      std::ifstream file(kOptionsFile, std::ios::binary);
-      const std::string text((std::istreambuf_iterator<char>(file)), {});
+      std::string text;
+      FailIf(ReadTextFile(kOptionsFile, &text));
       FailIf(ParseOptionsFile(kOptionsFile, text, options));
     } else {
       note = std::string(kOptionsFile) + " was not read: another user may have written it";

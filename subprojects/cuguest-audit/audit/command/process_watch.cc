@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "audit/channel_server.h"
 #include "audit/command/clock.h"
+#include "audit/command/text_file.h"
 
 namespace cuguest::audit {
 namespace {
@@ -24,9 +24,11 @@ constexpr std::uint64_t kShare = 20;  // of the time, at most one in as many is 
 
 std::string Folder(int pid) { return "/proc/" + std::to_string(pid); }
 
+// As much as there is of a process that may have ended.
 std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  static_cast<void>(ReadTextFile(path, &text));
+  return text;
 }
 
 std::string ReadLink(const std::string& path) {

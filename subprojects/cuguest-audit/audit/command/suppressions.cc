@@ -3,13 +3,11 @@
 #include "audit/command/suppressions.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <sstream>
 #include <utility>
 
 #include "audit/command/printable.h"
+#include "audit/command/text_file.h"
 #include "audit/finding.h"
 
 namespace cuguest::audit {
@@ -237,14 +235,9 @@ std::string Suppressions::Add(const std::string& file, const std::string& text) 
 }
 
 std::string Suppressions::AddFile(const std::string& file) {
-  std::FILE* stream = std::fopen(file.c_str(), "re");
-  if (stream == nullptr) return file + ": " + std::strerror(errno);
   std::string text;
-  char part[4096];
-  while (const size_t size = std::fread(part, 1, sizeof(part), stream)) text.append(part, size);
-  const int error = std::ferror(stream) != 0 ? errno : 0;
-  std::fclose(stream);
-  return error == 0 ? Add(file, text) : file + ": " + std::strerror(error);
+  const std::string error = ReadTextFile(file, &text);
+  return error.empty() ? Add(file, text) : error;
 }
 
 const std::string* Suppressions::Find(const std::string& kind, const std::vector<Function>& chain,
