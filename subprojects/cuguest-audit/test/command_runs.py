@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests of the command share: their arguments, COMMAND HOST HOSTILE PLUGIN NVML SIMDIR SOURCE_ROOT, runs of cuguest-audit
-on the simulation, and the count of checks."""
+"""What tests of the command share: their arguments, COMMAND HOST HOSTILE PLUGIN NVML SIMDIR SOURCE_ROOT, and runs of
+cuguest-audit on the simulation."""
 
 import json
 import os
@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+from checks import skip
 
 command, host, hostile, plugin, nvml, simdir, root = map(os.path.abspath, sys.argv[1:])
 root = pathlib.Path(root)
@@ -18,7 +20,6 @@ folder = tempfile.TemporaryDirectory()
 temporary = pathlib.Path(folder.name) / "tmp"
 temporary.mkdir()
 ENVIRONMENT.update(LD_LIBRARY_PATH=simdir, HOST_PLUGIN=plugin, TMPDIR=str(temporary))
-passed = failed = skipped = 0
 NOTHING = "no process initialised CUDA"
 # Words of the program, each a fault, and the function that has it; and of those after work on device 1.
 FAULTS = {
@@ -65,22 +66,6 @@ class Run:
         return f"cuguest-audit {' '.join(map(str, self.words))}\n  exit status {self.code}\n  {self.out}\n{self.err}"
 
 
-def check(what, holds, run=""):
-    global passed, failed
-    print("ok:" if holds else "NOT OK:", what)
-    if holds:
-        passed += 1
-    else:
-        failed += 1
-        print(run)
-
-
-def skip(what, why):
-    global skipped
-    skipped += 1
-    print(f"skipped: {what}: {why}")
-
-
 def line_of(source, kind):
     """The first line with the comment of that fault."""
     for number, line in enumerate((fixtures / source).read_text().splitlines(), 1):
@@ -103,8 +88,3 @@ def is_at(place, source, kind):
     if not knows_lines:
         return "line" not in place
     return pathlib.Path(place.get("file", source)).name == source and place.get("line") == line_of(source, kind)
-
-
-def done():
-    print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed else 0)

@@ -19,8 +19,9 @@ import sys
 import time
 
 import schema
-from command_runs import (check, command, done, ENVIRONMENT, FAULTS, folder, found, host, hostile, is_at, knows_lines,
-                          line_of, NOTHING, ON_DEVICE_ONE, plugin, report_schema, root, Run, simdir, skip, temporary)
+from checks import check, done, skip
+from command_runs import (command, ENVIRONMENT, FAULTS, folder, found, host, hostile, is_at, knows_lines, line_of,
+                          NOTHING, ON_DEVICE_ONE, plugin, report_schema, root, Run, simdir, temporary)
 
 # Each fault is found, once, at its line.
 sections = {}

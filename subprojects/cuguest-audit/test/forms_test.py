@@ -18,8 +18,9 @@ import subprocess
 import time
 
 import schema
-from command_runs import (check, command, done, ENVIRONMENT, FAULTS, fixtures, folder, host, hostile, knows_lines,
-                          line_of, nvml, plugin, report_schema, root, Run, simdir, skip)
+from checks import check, done, skip
+from command_runs import (command, ENVIRONMENT, FAULTS, fixtures, folder, host, hostile, knows_lines, line_of, nvml,
+                          plugin, report_schema, root, Run, simdir)
 
 # A page for a browser.
 class Page(html.parser.HTMLParser):

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import schema
+from checks import check, done, skip
 
 command, simdir, root = map(os.path.abspath, sys.argv[1:])
 report_schema = json.loads((pathlib.Path(root) / "audit" / "command" / "report.schema.json").read_text())
@@ -25,7 +26,6 @@ packages = work / "lib" / "site-packages"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CUDASIM_", "CUGUEST_", "PYTHON"))}
 ENVIRONMENT.update(LD_LIBRARY_PATH=os.pathsep.join(filter(None, [simdir, os.environ.get("LD_LIBRARY_PATH")])),
                    PYTHONPATH=str(packages), PYTHONDONTWRITEBYTECODE="1")
-passed = failed = skipped = 0
 
 HOST = """
 import ctypes, importlib, sys
@@ -186,22 +186,6 @@ at_the_end = Dying()
 WIDE = "\u00e9ncodage_\u4e2d"
 
 
-def check(what, holds, run=""):
-    global passed, failed
-    print("ok:" if holds else "NOT OK:", what)
-    if holds:
-        passed += 1
-    else:
-        failed += 1
-        print(run)
-
-
-def skip(what, why):
-    global skipped
-    skipped += 1
-    print(f"skipped: {what}: {why}")
-
-
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -348,5 +332,4 @@ for name in "python3.13", "python3.12", "python3":
 if not versions.keys() & {(3, 12), (3, 13)}:
     skip("names of Python functions", "neither Python 3.12 nor 3.13 is on PATH")
 
-print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+done()

@@ -110,14 +110,6 @@ std::string Percent(double value) {
   return text;
 }
 
-std::string SinceText(std::uint64_t time_ns) {
-  char text[32];
-  const auto time = static_cast<double>(time_ns);
-  std::snprintf(text, sizeof(text), time < 1e9 ? "%.3f ms" : "%.3f s",
-                time < 1e9 ? time / 1e6 : time / 1e9);
-  return text;
-}
-
 class HtmlPage {
  public:
   HtmlPage(const Report& report, const Pictures& pictures) : report_(report), pictures_(pictures) {}
@@ -414,7 +406,9 @@ void HtmlPage::AddPicture(const NamedTimeline& named) {
     AddThread(named, number, thread);
   }
   const std::uint64_t start = process->process.start_ns;
-  const auto since = [&](std::uint64_t time) { return SinceText(time < start ? 0 : time - start); };
+  const auto since = [&](std::uint64_t time) {
+    return TimeInWords(time < start ? 0 : time - start);
+  };
   Add("<div class=\"scale\"><span>" + since(begins.front()) + "</span><span>" +
       since(begins[begins.size() / 2]) + "</span><span>" + since(begins.back()) +
       "</span></div>\n");

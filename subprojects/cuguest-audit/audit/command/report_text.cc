@@ -31,14 +31,6 @@ std::string Padded(const std::string& text, size_t width) {
   return text + std::string(text.size() < width ? width - text.size() : 0, ' ');
 }
 
-std::string TimeText(std::uint64_t time_ns) {
-  char text[32];
-  const auto time = static_cast<double>(time_ns);
-  std::snprintf(text, sizeof(text), time < 1e9 ? "%.3f ms" : "%.3f s",
-                time < 1e9 ? time / 1e6 : time / 1e9);
-  return text;
-}
-
 // How objects are called: by their file names, or as much of their paths as tells them apart.
 class ObjectNames {
  public:
@@ -237,7 +229,7 @@ std::string ProcessText(const Process& process) {
 std::string WhenText(const Report& report, const NamedFinding& named) {
   std::string text = Counted(named.finding.count, "time", "times");
   text += (named.finding.count > 1 ? ", first on " : ", ") + ThreadText(named.finding) + " at " +
-          TimeText(named.finding.time_ns);
+          TimeInWords(named.finding.time_ns);
   const ReportedProcess* process = ProcessOf(report, named.process);
   if (report.processes.size() > 1 && process != nullptr) {
     text += " of " + ProcessText(process->process);
@@ -297,6 +289,14 @@ std::vector<std::string> LossLines(const ReportedProcess& process) {
 }
 
 }  // namespace
+
+std::string TimeInWords(std::uint64_t time_ns) {
+  char text[32];
+  const auto time = static_cast<double>(time_ns);
+  std::snprintf(text, sizeof(text), time < 1e9 ? "%.3f ms" : "%.3f s",
+                time < 1e9 ? time / 1e6 : time / 1e9);
+  return text;
+}
 
 std::string SummaryInWords(const Report& report) {
   std::set<std::string> culprits;

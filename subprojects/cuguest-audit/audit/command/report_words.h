@@ -6,6 +6,7 @@
 #ifndef CUGUEST_AUDIT_COMMAND_REPORT_WORDS_H_
 #define CUGUEST_AUDIT_COMMAND_REPORT_WORDS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct ProcessWords {
 
 // "3 findings, 1 library".
 [[nodiscard]] std::string SummaryInWords(const Report& report);
+
+// "12.345 ms", or in seconds.
+[[nodiscard]] std::string TimeInWords(std::uint64_t time_ns);
 
 [[nodiscard]] std::vector<ProcessWords> ProcessesInWords(const Report& report);
 
