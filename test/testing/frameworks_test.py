@@ -3,8 +3,9 @@
 """frameworks_test.py COMMAND DIRECTORY
 
 cuguest-audit with programs that nobody built for it. A framework in the process of a program that has a context of its
-own current: what the program itself sees changed is found, with the object that did it, and nothing is found where
-nothing is. And a guest that is built on cuguest (DIRECTORY has it), in every framework: no finding has to do with it.
+own current: what the program itself sees changed is found, with the package that did it, and nothing is found where
+nothing is. A package that calls the driver by ctypes, beside each framework. And a guest that is built on cuguest
+(DIRECTORY has it), in every framework: no finding has to do with it.
 """
 
 import json
@@ -18,11 +19,13 @@ command, directory = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:]
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 OF_THE_STACK = {"leaked-push", "extra-pop", "replaced-context", "left-context"}
-# Whose code it is that acts on contexts; numba's calls go through ctypes: they are the program's own.
-OBJECTS = {"cublas": ("libcublas",), "cupy": ("cupy",), "jax": ("jax", "xla"), "numba": (), "torch": ("libtorch", "libc10")}
+# Whose code it is that works in contexts: packages of Python, or a library.
+PACKAGES = {"cublas": ("libcublas",), "cupy": ("cupy", "cupy_backends"), "jax": ("jax", "jaxlib", "jax_plugins"),
+            "numba": ("numba", "numba_cuda"), "torch": ("torch",)}
 # With several, a framework may go through all of them before it comes to rest in one.
 DEVICE = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-GUEST_HOSTS = ("driver", "cupy", "jax", "numba", "torch")
+FRAMEWORKS = ("cupy", "jax", "numba", "torch")
+GUEST_HOSTS = ("driver", *FRAMEWORKS)
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 
 
@@ -34,16 +37,23 @@ def say(outcome, name, why=""):
 class Audited:
     """A run of `words` under the command."""
 
-    def __init__(self, *words, options=()):
+    def __init__(self, *words, options=(), environment=None):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "report.json"
             done = subprocess.run([command, f"--json={file}", *options, "--", sys.executable, *words],
-                                  env=dict(os.environ, CUDA_VISIBLE_DEVICES=DEVICE), capture_output=True, text=True,
-                                  errors="replace", timeout=170)
+                                  env=dict(os.environ, CUDA_VISIBLE_DEVICES=DEVICE, **(environment or {})),
+                                  capture_output=True, text=True, errors="replace", timeout=170)
             self.report = json.loads(file.read_text()) if file.exists() else {}
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         self.findings = self.report.get("findings", [])
         self.sources = {process["source"] for process in self.report.get("processes", [])}
+
+
+def package_of(function):
+    """The package of Python that it is in, or the beginning of its library's name."""
+    path = pathlib.Path(function.get("object", "-"))
+    parts = path.parts[path.parts.index("site-packages") + 1:] if "site-packages" in path.parts else ()
+    return path.name.partition(".")[0] if not parts or parts[0] == "nvidia" else parts[0]
 
 
 def in_a_users_context(name):
@@ -57,18 +67,79 @@ def in_a_users_context(name):
     seen = json.loads(run.out.splitlines()[-1])
     found = [finding for finding in run.findings if finding["kind"] in OF_THE_STACK]
     changed = seen["before"] != seen["after"]
-    right = [finding for finding in found
-             if any(word in finding["culprit"].get("object", "").rsplit("site-packages")[-1] for word in OBJECTS[name])
+    right = [finding for finding in found if package_of(finding["culprit"]) in PACKAGES[name]
              and (finding["after"] or {"id": 0})["id"] == seen["after"]]
     print(run.err)
     if not run.sources - {None}:
         say("failed", name, "nothing was audited")
-    elif changed and OBJECTS[name] and not right:
+    elif changed and not right:
         say("failed", name, f"{seen['before']} was replaced by {seen['after']}, and no finding says by what")
     elif not changed and found:
         say("failed", name, "a finding, and nothing was changed")
     else:
         say("passed", f"{name}, which {'changed what was current' if changed else 'changed nothing'}")
+
+
+def stray_primary_of_torch():
+    """What c10's question creates, with the reason why that is bad, and what to do."""
+    name = "the stray primary context of c10"
+    run = Audited(HERE / "user_context.py", "torch_stream")
+    if run.code == SKIPPED:
+        say("skipped", name, "PyTorch is not installed")
+        return
+    print(run.err)
+    strays = [finding for finding in run.findings if finding["kind"] == "query-created-primary"
+              and package_of(finding["culprit"]) == "torch" and finding["call"] == "cudaDeviceGetStreamPriorityRange"]
+    told = all(finding.get(text) for finding in strays for text in ("why", "fix", "fix_with_cuguest", "section"))
+    say("passed" if run.code == 0 and len(strays) == 1 and told else "failed", name)
+
+
+GUEST = """
+import ctypes
+
+driver = ctypes.CDLL("libcuda.so.1")
+mine = ctypes.c_void_p()
+
+
+def encode():  # leaves its own context pushed
+    assert driver.cuCtxCreate_v2(ctypes.byref(mine), 0, 0) == 0
+"""
+HOST = """
+import os, sys
+import ctypes_guest, user_context
+
+use = getattr(user_context, "use_" + sys.argv[1])
+use()
+ctypes_guest.encode()
+try:
+    use()
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+sys.stdout.flush()
+os._exit(0)  # whatever the framework does in a context that is not its own
+"""
+
+
+def ctypes_guest_beside(framework):
+    """A package that leaves its context pushed over the one that the framework works in, and then goes on in that."""
+    name = f"a package with ctypes beside {framework}"
+    with tempfile.TemporaryDirectory() as folder:
+        guest = pathlib.Path(folder) / "lib" / "site-packages" / "ctypes_guest" / "__init__.py"
+        host = pathlib.Path(folder) / "app" / "host.py"
+        for file, text in ((guest, GUEST), (host, HOST)):
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+        paths = os.pathsep.join(map(str, [guest.parent.parent, HERE]))
+        run = Audited(host, framework, environment={"PYTHONPATH": paths})
+    print(run.out, run.err)
+    if run.code != 0:
+        missing = f"No module named '{framework}" in run.err
+        say("skipped" if missing else "failed", name, "it is not installed" if missing else f"exit status {run.code}")
+        return
+    of_guest = [finding for finding in run.findings if package_of(finding["culprit"]) == "ctypes_guest"]
+    right = ([finding["kind"] for finding in of_guest] == ["leaked-push"] and of_guest[0]["culprit"]["function"] == "encode"
+             and package_of(of_guest[0]["victim"]) in PACKAGES[framework])
+    say("passed" if right else "failed", name)
 
 
 def a_guest_in(host):
@@ -89,8 +160,11 @@ def a_guest_in(host):
 
 def main():
     os.environ.pop("CUGUEST_AUDIT_SOURCE", None)
-    for name in OBJECTS:
+    for name in PACKAGES:
         in_a_users_context(name)
+    stray_primary_of_torch()
+    for framework in FRAMEWORKS:
+        ctypes_guest_beside(framework)
     for host in GUEST_HOSTS:
         a_guest_in(host)
     print(f"cases: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")

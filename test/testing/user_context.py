@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""user_context.py FRAMEWORK: a program that manages contexts by the driver API, and then uses FRAMEWORK.
+"""user_context.py FRAMEWORK[_WHAT]: a program that manages contexts by the driver API, and then uses FRAMEWORK.
 
 Prints one line of JSON: what was current before and after (a cuCtxGetId, 0 for none), and whether device 0's primary
 context is active. Ends with 77 where the framework is not installed.
@@ -58,6 +58,19 @@ def use_numba():
         print(error, file=sys.stderr)
 
 
+def pop():
+    call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    return current()
+
+
+# A stream of the pool that c10 has, where nothing is current: c10 asks for the range of priorities first.
+def use_torch_stream():
+    import torch
+    before = pop()
+    torch.cuda.Stream()
+    return before
+
+
 # What is left when cuBLAS finds nothing current.
 def use_cublas():
     library = None
@@ -69,16 +82,15 @@ def use_cublas():
             pass
     if library is None:
         sys.exit(77)
-    popped = ctypes.c_void_p()
-    call("cuCtxPopCurrent_v2", ctypes.byref(popped))
-    before = current()
+    before = pop()
     handle = ctypes.c_void_p()
     assert library.cublasCreate_v2(ctypes.byref(handle)) == 0
     return before
 
 
 def main(name):
-    if name != "cublas" and importlib.util.find_spec(name) is None:
+    framework = name.partition("_")[0]
+    if framework != "cublas" and importlib.util.find_spec(framework) is None:
         sys.exit(77)
     call("cuInit", 0)
     context = ctypes.c_void_p()

@@ -159,6 +159,9 @@ void Analysis::State::OnEvent(const Event& event) {
   Thread& thread = threads_.try_emplace(event.thread, &contexts_, &habits_, &ledger_).first->second;
   const bool has_before = event.kind == EventKind::kCall || event.kind == EventKind::kCheck;
   thread.model.Arrive(has_before ? event.before : ThreadModel::kUnknown, *cause);
+  if (event.kind == EventKind::kCheck || event.kind == EventKind::kUsed) {
+    thread.model.Work(*cause);
+  }
   switch (event.kind) {
     case EventKind::kContext:
       OnContext(event, cause);

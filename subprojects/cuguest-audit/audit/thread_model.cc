@@ -191,6 +191,33 @@ void ThreadModel::Replace(ContextId context, const CausePointer& cause) {
   Put(std::move(next));
 }
 
+void ThreadModel::Work(const Cause& cause) {
+  const ContextFacts* facts = contexts_->Find(current());
+  if (cause.party() == 0 || facts == nullptr || facts->primary) {
+    return;
+  }
+  const PartyId leaver = PartyOf(stack_.back().put);
+  for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
+    if (PartyOf(entry->put) != leaver) {
+      return;
+    }
+    bool is_charged = false;
+    for (Pending& pending : entry->pending) {
+      const bool is_others =
+          pending.culprit != cause.party() && PartyOf(pending.expected.put) == cause.party();
+      if (pending.stands || pending.has_worker || !is_others) {
+        continue;
+      }
+      pending.has_worker = true;
+      Charge& charge = pending.charge;
+      const Victim victim{cause.party(), cause.place(), charge.finding.chain->size(),
+                          Minds::kAlways, cause.chain};
+      (is_charged ? charge.unless : charge.victims).push_back(victim);
+      is_charged = true;
+    }
+  }
+}
+
 ThreadModel::Entry* ThreadModel::At(std::size_t position) {
   return position < base_ || position >= depth() ? nullptr : &stack_[position - base_];
 }

@@ -23,6 +23,13 @@
 // who repairs it, makes it stand. It also stands when the victim returns, or the thread ends. What
 // is missing then is missing for the victim's callers, too: who pushes it again leaks nothing.
 //
+// Note [Who works in what was left]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A party that uses the runtime leaves a primary context current, and nobody minds. What another
+// party's callee leaves there instead is its loss if it goes on in that: it works in a context of
+// which it does not know. It is the victim where the caller does not mind. A primary context that
+// is left is the runtime's to choose, and no loss.
+//
 // Note [Chains that end early]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A chain ends at code without unwind tables, such as what calls the static destructors of a
@@ -66,6 +73,8 @@ class ThreadModel {
   void Push(ContextId context, bool by_push, const std::shared_ptr<const Cause>& cause);
   void Pop(const std::shared_ptr<const Cause>& cause);
   void Replace(ContextId context, const std::shared_ptr<const Cause>& cause);
+  // A call that leaves the stack as it is. See Note [Who works in what was left].
+  void Work(const Cause& cause);
   // Makes `context` current without knowing how that came.
   void Reconcile(ContextId context);
   // All have returned.
@@ -103,7 +112,8 @@ class ThreadModel {
     Content expected;      // by the victim, at that position
     std::size_t position;  // of the stack
     bool stands = false;
-    bool at_end = false;  // exit() has been called, and the victim not seen since
+    bool at_end = false;      // exit() has been called, and the victim not seen since
+    bool has_worker = false;  // Note [Who works in what was left]
   };
   struct Entry : Content {
     std::vector<Pending> pending = {};

@@ -23,6 +23,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 LONGEST_S = 60
 TORCH_EACH = 10
+PASSED = (0, 77)
 
 
 def programs(options):
@@ -39,6 +40,10 @@ def is_expected(finding, program, expected):
     return any(program == name and culprit.startswith(thing) for name, thing in expected)
 
 
+def end_of(output):
+    return output.decode(errors="replace")[-2000:]
+
+
 def audited(command, words):
     """The report, or None if the program took too long."""
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +56,9 @@ def audited(command, words):
             return None, -1
         text = file.read_text() if file.exists() else ""
         if not text:
-            sys.exit(f"no report of {words}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+            sys.exit(f"no report of {words}: exit status {done.returncode}\n{end_of(done.stderr)}")
+        if done.returncode not in PASSED:
+            print(f"{words}: exit status {done.returncode}\n{end_of(done.stdout)}")
         return json.loads(text), done.returncode
 
 
@@ -74,7 +81,7 @@ def main():
             too_long.add(name)
             continue
         runs[name] += 1
-        failed[name] += code not in (0, 77)
+        failed[name] += code not in PASSED
         events += sum(process["events"] for process in report.get("processes", []))
         for finding in report.get("findings", []):
             if is_expected(finding, name, options.expect):

@@ -107,8 +107,10 @@ class Details {
     }
   }
 
-  const void* handle = nullptr;
-  std::uint64_t context = 0;
+  // Of the context that it is about, a parameter or an answer.
+  [[nodiscard]] std::uint64_t context() const { return contexts.IdOf(meant_); }
+
+  const void* handle = nullptr;  // a parameter
   int device = -1;
   int setting = -1;
   std::uint64_t value = 0;
@@ -125,8 +127,7 @@ class Details {
   void Take(char letter, const void* at, bool is_done) {
     switch (letter) {
       case 'C':
-        handle = Read<const void*>(at);
-        context = contexts.IdOf(handle);
+        handle = meant_ = Read<const void*>(at);
         break;
       case 'D':
         device = Read<int>(at);
@@ -156,10 +157,12 @@ class Details {
   }
 
   void TakeAnswer(char letter, const void* out) {
-    if (letter == 'c') context = contexts.IdOf(Read<const void*>(out));
+    if (letter == 'c') meant_ = Read<const void*>(out);
     if (letter == 'Q') value = Read<std::uint64_t>(out);
     if (letter == 'q') value = Read<std::uint32_t>(out);
   }
+
+  const void* meant_ = nullptr;
 };
 
 void EndThread(void* data);
@@ -354,7 +357,7 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   if (rule.call_class == CallClass::kClearError) return call.result != 0;
   if (rule.call_class == CallClass::kPeekError) return false;
   const Details details(call);
-  event->context = details.context;
+  event->context = details.context();
   event->device = details.device;
   event->setting = details.setting;
   event->value = details.value;
@@ -491,7 +494,7 @@ void EnterSlowly(Thread* thread, const ReportedCall& call) {
   if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
   thread->is_busy = true;
   EventRecord event = MakeEvent(*thread, EventKind::kEntered);
-  event.context = details.context;
+  event.context = details.context();
   event.after = call.context;
   Write(*thread, call.info, Capture(thread, call.frame), &event);
   thread->is_busy = false;
