@@ -8,19 +8,20 @@
 // works in the primary context P of the device and makes it current on the thread that calls it
 // (issues 565 and 1736 of NVIDIA/nccl); a collective that is called with nothing current makes and
 // leaves that of device 0 (cudasim/test/nccl_facts_test.cc). The library therefore calls it inside
-// a guard of P, with memory and a stream of P. No rank has a context on the other's device.
+// a scope that makes P current, with memory and a stream of P. No rank has a context on the other's
+// device.
 
 #include <nccl.h>
 
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/devices.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/runtime/nccl.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/libraries/ranks.h"
@@ -29,51 +30,39 @@
 // The library. It knows nothing of MPI, and nothing of the application's communicator.
 namespace guest {
 
+namespace runtime = cuguest::runtime;
 using Numbers = std::vector<float>;
-
-absl::Status ToStatus(ncclResult_t result, const char* doing) {
-  if (result == ncclSuccess) return absl::OkStatus();
-  return absl::InternalError(std::string(doing) + ": " + ncclGetErrorString(result));
-}
 
 class Adder {
  public:
-  Adder() = default;
-  Adder(const Adder&) = delete;
-  Adder& operator=(const Adder&) = delete;
-  ~Adder() {
-    const cuguest::ContextGuard guard(nccls_);
-    if (guard.ok() && comm_ != nullptr) ncclCommDestroy(comm_);
-  }
-
   // `id` is the same in every rank, and no other communicator's.
   absl::Status Join(cuguest::Device device, int ranks, int rank, const ncclUniqueId& id) {
     CUGUEST_ASSIGN_OR_RETURN(own_, cuguest::SharedContext::Create(device));
-    CUGUEST_ASSIGN_OR_RETURN(nccls_, cuguest::PrimaryContext::Retain(device));
-    const cuguest::ContextGuard guard(nccls_);
-    CUGUEST_RETURN_IF_ERROR(guard);
-    return ToStatus(ncclCommInitRank(&comm_, ranks, id, rank), "make the communicator");
+    CUGUEST_ASSIGN_OR_RETURN(comm_, runtime::NcclCommunicator::Make(
+                                        runtime::NcclLibrary::Linked(),
+                                        cuguest::PrimaryContext::Retain(device), ranks, rank, id));
+    return absl::OkStatus();
   }
 
   // The sum over the ranks of what is in B. Every rank calls it, with as many.
   absl::StatusOr<Numbers> Add(const Numbers& mine) {
     using Buffer = cuguest::DeviceBuffer<float>;
     CUGUEST_ASSIGN_OR_RETURN(const Buffer in_b, Buffer::CopyOf(own_, mine));
-    CUGUEST_ASSIGN_OR_RETURN(Buffer in_p, Buffer::Allocate(nccls_, mine.size()));
+    CUGUEST_ASSIGN_OR_RETURN(Buffer in_p, Buffer::Allocate(comm_->context(), mine.size()));
     CUGUEST_RETURN_IF_ERROR(cuguest::Copy(in_p.view(), in_b.view()));
-    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(nccls_));
-    const cuguest::ContextGuard guard(nccls_);
-    CUGUEST_RETURN_IF_ERROR(guard);
-    CUGUEST_RETURN_IF_ERROR(ToStatus(ncclAllReduce(in_p.data(), in_p.data(), mine.size(), ncclFloat,
-                                                   ncclSum, comm_, stream.get()),
-                                     "add over the ranks"));
+    CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(comm_->context()));
+    const runtime::NcclScope scope(*comm_, stream);
+    CUGUEST_RETURN_IF_ERROR(scope);
+    CUGUEST_RETURN_IF_ERROR(
+        runtime::ToStatus(ncclAllReduce(in_p.data(), in_p.data(), mine.size(), ncclFloat, ncclSum,
+                                        scope.comm(), stream.get()),
+                          "add over the ranks"));
     return cuguest::Download(in_p.view(), stream);
   }
 
  private:
-  cuguest::SharedContext own_;     // B
-  cuguest::PrimaryContext nccls_;  // P
-  ncclComm_t comm_ = nullptr;
+  cuguest::SharedContext own_;                     // B
+  std::optional<runtime::NcclCommunicator> comm_;  // works in P
 };
 
 }  // namespace guest

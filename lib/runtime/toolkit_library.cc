@@ -135,6 +135,21 @@ constexpr LibraryRow kCusparseRows[] = {
     ROW(11, INSUFFICIENT_RESOURCES, kResourceExhausted, "insufficient resources"),
 };
 
+// With the texts of ncclGetErrorString, but for where they say that NCCL_DEBUG prints more.
+constexpr char kDebug[] = "; NCCL_DEBUG=INFO prints details";
+constexpr LibraryRow kNcclRows[] = {
+    ROW(1, UnhandledCudaError, kInternal, "unhandled cuda error", kDebug),
+    ROW(2, SystemError, kUnavailable, "unhandled system error", kDebug),
+    ROW(3, InternalError, kInternal, "internal error", kDebug),
+    ROW(4, InvalidArgument, kInvalidArgument, "invalid argument", kDebug),
+    ROW(5, InvalidUsage, kInvalidArgument, "invalid usage",
+        "; is a GPU given to two ranks, or do the ranks call different collectives?"),
+    ROW(6, RemoteError, kUnavailable, "remote process exited or there was a network error",
+        "; abort the communicator"),
+    ROW(7, InProgress, kUnavailable, "NCCL operation in progress",
+        "; ask ncclCommGetAsyncError until it is over"),
+};
+
 #undef ROW
 
 struct Codes {
@@ -149,6 +164,7 @@ constexpr Codes kCodes[] = {
     {"cuguest/cufftResult", "CUFFT_", kCufftRows},
     {"cuguest/cusolverStatus_t", "CUSOLVER_STATUS_", kCusolverRows},
     {"cuguest/cusparseStatus_t", "CUSPARSE_STATUS_", kCusparseRows},
+    {"cuguest/ncclResult_t", "nccl", kNcclRows},
 };
 
 const Codes& CodesOf(Library library) noexcept { return kCodes[static_cast<int>(library)]; }

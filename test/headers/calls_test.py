@@ -15,7 +15,10 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 include = root / "include" / "cuguest"
-HEADERS = sorted(include.glob("runtime/*.h")) + [
+# NCCL keeps a reference to the primary context, and answers failures of the driver itself: the walks take that for ours.
+# test/runtime/nccl_test.cc has the scope's own calls fail.
+WITHOUT_ROWS = {include / "runtime" / "nccl.h"}
+HEADERS = sorted(set(include.glob("runtime/*.h")) - WITHOUT_ROWS) + [
     include / name
     for name in ("array.h", "copy.h", "device_buffer.h", "device_view.h", "kernel.h", "launch.h", "linker.h",
                  "memory.h", "module.h", "occupancy.h", "peer_access.h", "pinned_buffer.h", "stream.h",

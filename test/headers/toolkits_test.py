@@ -31,7 +31,7 @@ RELEASES = [*SUFFIX, "13.0", NEWEST]
 OLDEST_LIBRARIES = {"cublas": "12.0.*", "cufft": "11.0.*", "cusolver": "11.4.2.*", "cusparse": "12.0.*"}
 STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Wshadow", "-Werror"]
-LIBRARY_HEADER = re.compile(r"^#include <(cu(?:blas|fft|solver|sparse)\w*\.h)>$", re.M)
+LIBRARY_HEADER = re.compile(r"^#include <((?:cu(?:blas|fft|solver|sparse)\w*|nccl)\.h)>$", re.M)
 
 options = [word for word in sys.argv[1:] if not word.startswith("--")]
 root, build = (pathlib.Path(word).resolve() for word in options[:2])

@@ -12,6 +12,7 @@
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/runtime/cusolver.h"
 #include "cuguest/runtime/cusparse.h"
+#include "cuguest/runtime/nccl.h"
 #include "test/memory/memories.h"
 #include "test/support/files.h"
 
@@ -45,6 +46,7 @@ BOOST_AUTO_TEST_CASE(a_library_is_not_there) {
   RefusesWhatIsNotThere<runtime::CufftLibrary>("cufftCreate");
   RefusesWhatIsNotThere<runtime::CusolverLibrary>("cusolverDnCreate");
   RefusesWhatIsNotThere<runtime::CusparseLibrary>("cusparseCreate");
+  RefusesWhatIsNotThere<runtime::NcclLibrary>("ncclGetVersion");
 }
 
 BOOST_AUTO_TEST_CASE(a_file_is_no_library) {

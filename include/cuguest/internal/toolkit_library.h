@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 0
 //
-// Not for embedders. What cuBLAS, cuFFT, cuSOLVER and cuSPARSE are to us: a file that may be loaded
-// at run time, and a list of codes, here as plain numbers, so that neither the library nor its
-// header is needed for a status.
+// Not for embedders. What cuBLAS, cuFFT, cuSOLVER, cuSPARSE and NCCL are to us: a file that may be
+// loaded at run time, and a list of codes, here as plain numbers, so that neither the library nor
+// its header is needed for a status.
 
 #ifndef CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
 #define CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
@@ -20,7 +20,7 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-enum class Library : unsigned char { kCublas, kCufft, kCusolver, kCusparse };
+enum class Library : unsigned char { kCublas, kCufft, kCusolver, kCusparse, kNccl };
 
 // `code` is not success. Asks the driver, by two calls, whether the current context is lost.
 CUGUEST_API absl::Status MakeLibraryStatus(Library library, int code, std::string_view doing,
