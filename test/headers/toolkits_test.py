@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""toolkits_test.py SOURCE_ROOT BUILD_ROOT [--libraries] [RELEASE...]
+"""toolkits_test.py SOURCE_ROOT BUILD_ROOT [--libraries] [--fix] [RELEASE...]
 
 Compiles cuguest with the headers of other CUDA Toolkits, with g++ and clang++, warnings as errors:
 every public header as C++17 and C++20, the versions and signatures of the driver table against the
 toolkit's own <cudaTypedefs.h>, and every source of the library with the oldest and the newest
-toolkit. With the newest toolkit's own nvcc, every public header, too. Prints a table.
+toolkit. With the newest toolkit's own nvcc, every public header, too. Of all releases together, the table in
+docs/install.md must say what was compiled; --fix writes it.
 
 The headers come from NVIDIA's Python packages, by pip, into BUILD_ROOT/toolkits, where they stay. A
 toolkit whose packages cannot be had is skipped. The headers for cuBLAS, cuFFT, cuSOLVER and cuSPARSE
@@ -26,7 +27,7 @@ from flags import IMAGE_ARGS, absl_includes, compile_by_nvcc
 
 NEWEST = "newest"
 SUFFIX = {release: "-cu12" for release in ("12.0", "12.2", "12.4", "12.6", "12.8", "12.9")}
-RELEASES = [*SUFFIX, "13.0", NEWEST]
+RELEASES = [*SUFFIX, "13.0", "13.1", "13.3", NEWEST]
 # Of CUDA 12.0; they have versions of their own.
 OLDEST_LIBRARIES = {"cublas": "12.0.*", "cufft": "11.0.*", "cusolver": "11.4.2.*", "cusparse": "12.0.*"}
 STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
@@ -37,8 +38,10 @@ options = [word for word in sys.argv[1:] if not word.startswith("--")]
 root, build = (pathlib.Path(word).resolve() for word in options[:2])
 wanted = options[2:] or RELEASES
 with_libraries = "--libraries" in sys.argv
+fix = "--fix" in sys.argv
 cache = build / "toolkits"
 counts = {"passed": 0, "failed": 0, "skipped": 0}
+compiled = {}  # of each release its version, and what was compiled with which compilers
 
 
 def fetch(package, version, folder):
@@ -139,7 +142,36 @@ def report(release, compiler, what, errors):
         print(error[:4000])
 
 
+def version_of(folders):
+    """That of the headers."""
+    cuda = next(folder / "cuda.h" for folder in folders if (folder / "cuda.h").exists())
+    number = int(re.search(r"#define CUDA_VERSION (\d+)", cuda.read_text())[1])
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def table():
+    lines = ["| headers of CUDA | public headers | sources | compilers |", "|---|---|---|---|"]
+    for version, how in compiled.values():
+        with_sources = [name for name, has_sources in how.items() if has_sources]
+        lines.append(f"| {version} | C++17 and C++20 | {'C++17' if with_sources else ''} | {', '.join(how)} |")
+    return "\n".join(lines)
+
+
+def check_table():
+    """Where all releases could be had and were compiled without an error."""
+    page = root / "docs" / "install.md"
+    text = page.read_text()
+    begin, end = "<!-- by test/headers/toolkits_test.py -->\n", "\n<!-- until here -->"
+    before, rest = text.split(begin)
+    old, after = rest.split(end)
+    if fix:
+        page.write_text(before + begin + table() + end + after)
+    report("all", "-", "the table in docs/install.md", [] if fix or old == table() else [f"it is now:\n{table()}"])
+
+
 def check(release, folders, compiler, pool):
+    how = compiled.setdefault(release, (version_of(folders), {}))[1]
+    how[pathlib.Path(compiler).name] = release in (RELEASES[0], RELEASES[-1])
     flags = ["-DCUGUEST_STATIC", *STRICT, *includes(folders)]
     base = [compiler, "-x", "c++"]
     name = pathlib.Path(compiler).name
@@ -213,5 +245,7 @@ with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 "Without tests and examples: the simulated driver and the tests need"])
         if release == NEWEST:
             check_nvcc(folders)
+if set(compiled) == set(RELEASES) and len(compilers) == 2 and not counts["failed"]:
+    check_table()
 print("cases: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
 sys.exit(1 if counts["failed"] else 0 if counts["passed"] else 77)

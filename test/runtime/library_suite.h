@@ -146,6 +146,20 @@ void WorksWhateverIsCurrent() {
   BOOST_TEST(!handles.Forget(home.ref()));
 }
 
+// Its memory is the primary's.
+template <typename Kit>
+void WorksInAGreenContext() {
+  const auto green = cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount{8});
+  BOOST_TEST_REQUIRE(green.ok(), green.status().ToString());
+  const auto stream = cuguest::Stream::Create(green->context());
+  BOOST_TEST_REQUIRE(stream.ok(), stream.status().ToString());
+  typename Kit::Work work(green->context());
+  typename Kit::Handles handles;
+  Run<Kit>(handles, *stream, work);
+  BOOST_TEST(work.IsRight());
+  BOOST_TEST(handles.Forget(green->context()));
+}
+
 // A green context has no per-thread stream.
 template <typename Kit>
 void RefusesAStreamThatIsNone() {
@@ -513,6 +527,10 @@ void MayBeOpened() {
 
 #define LIBRARY_SUITE(Kit)                                                                        \
   BOOST_AUTO_TEST_CASE(works_whatever_is_current) { WorksWhateverIsCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(works_in_a_green_context,                                                  \
+                       *cuguest_test::NeedsDriver(12040, "green contexts")) {                     \
+    WorksInAGreenContext<Kit>();                                                                  \
+  }                                                                                               \
   BOOST_AUTO_TEST_CASE(refuses_a_stream_that_is_none,                                             \
                        *cuguest_test::NeedsDriver(12040, "green contexts")) {                     \
     RefusesAStreamThatIsNone<Kit>();                                                              \

@@ -111,6 +111,28 @@ BOOST_AUTO_TEST_CASE(a_collective_of_one_rank_knows_no_context) {
   BOOST_CHECK(numbers.AreAll(3));
 }
 
+BOOST_AUTO_TEST_CASE(where_a_green_context_is_current_it_is_the_primarys) {
+  CUdevResource whole = {};
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  CUcontext context = nullptr;
+  OK(RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+  OK(RAW(cuDevResourceGenerateDesc)(&description, &whole, 1));
+  OK(RAW(cuGreenCtxCreate)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  OK(RAW(cuCtxFromGreenCtx)(&context, green));
+  SetStack({context});
+  {
+    const Alone alone;
+    BOOST_CHECK(GetStack() == Entries{Primary(0)});
+    SetStack({context});
+    Numbers numbers(3);
+    FINE(numbers.Sum(alone.get()));
+    BOOST_CHECK(GetStack() == Entries{context});
+    BOOST_CHECK(numbers.AreAll(3));
+  }
+  OK(RAW(cuGreenCtxDestroy)(green));
+}
+
 BOOST_AUTO_TEST_CASE(one_belongs_to_the_device_that_is_current, *NeedsDevices(2)) {
   const OwnContext b(1);
   SetStack({b.get()});
