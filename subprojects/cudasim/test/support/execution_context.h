@@ -28,9 +28,13 @@
 namespace cudasim_test {
 
 // The simulated runtime has the toolkit's version, unless the environment asks for another one
-// before its first call.
+// before its first call. Returns true.
+inline bool AskForExecutionContexts() {
+  return setenv("CUDASIM_RUNTIME_VERSION", "13.5", /*overwrite=*/0) == 0;
+}
+
 inline bool HasExecutionContexts() {
-  setenv("CUDASIM_RUNTIME_VERSION", "13.5", /*overwrite=*/0);
+  AskForExecutionContexts();
   int version = 0;
   cudaRuntimeGetVersion(&version);
   return version >= 13010 && cudaDeviceGetExecutionCtx != nullptr;
