@@ -2,6 +2,10 @@
 
 #include "test/runtime/execution_context.h"
 
+#include <cstring>
+#include <string>
+#include <type_traits>
+
 #include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
@@ -106,6 +110,29 @@ BOOST_AUTO_TEST_CASE(a_stream_made_in_one_knows_its_context, *NeedsExecutionCont
     BOOST_TEST(ours.ok());
     OK(RAW(cuStreamDestroy)(stream));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_description_of_resources_is_one_type, *NeedsExecutionContexts()) {
+  static_assert(std::is_same_v<cudaDevResourceDesc_t, CUdevResourceDesc>);
+  const auto primary = RetainPrimary();
+  CUdevResource whole = {};
+  CUdevResource part = {};
+  unsigned count = 1;
+  OK(RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+  OK(RAW(cuDevSmResourceSplitByCount)(&part, &count, &whole, nullptr, 0, 16));
+  CUdevResourceDesc drivers = nullptr;
+  OK(RAW(cuDevResourceGenerateDesc)(&drivers, &part, 1));
+  cudaExecutionContext_t execution = nullptr;
+  RT_OK(cudaGreenCtxCreate(&execution, drivers, 0, 0));
+  RT_OK(cudaExecutionCtxDestroy(execution));
+
+  cudaDevResource resource = {};
+  std::memcpy(static_cast<void*>(&resource), &part, sizeof(part));
+  cudaDevResourceDesc_t runtimes = nullptr;
+  RT_OK(cudaDevResourceGenerateDesc(&runtimes, &resource, 1));
+  CUgreenCtx green = nullptr;
+  OK(RAW(cuGreenCtxCreate)(&green, runtimes, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  OK(RAW(cuGreenCtxDestroy)(green));
 }
 
 BOOST_AUTO_TEST_CASE(an_inactive_primary_is_not_created_unasked, *NeedsExecutionContexts()) {
