@@ -146,7 +146,7 @@ void MovesSurviveAPushThatFails() {
 }
 
 // What is asked for is what the table lists, whose versions driver_test.cc holds against
-// <cudaTypedefs.h>: each once, and nothing else.
+// <cudaTypedefs.h>, and the signature that shares an entry's name: each once, and nothing else.
 void EachEntryIsAskedForOnceByItsVersion() {
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
   std::vector<std::pair<std::string, int>> listed = {
@@ -155,6 +155,10 @@ void EachEntryIsAskedForOnceByItsVersion() {
           CUGUEST_OPTIONAL_ENTRIES(CUGUEST_NAME_AND_VERSION)
 #undef CUGUEST_NAME_AND_VERSION
   };
+  constexpr int kTakesContext = 13000;  // CtxGetDeviceOf
+  if ((*Driver::Get())->version >= kTakesContext) {
+    listed.emplace_back("cuCtxGetDevice", kTakesContext);
+  }
   std::vector<std::pair<std::string, int>> asked = TheHost().asked;
   std::sort(listed.begin(), listed.end());
   std::sort(asked.begin(), asked.end());
