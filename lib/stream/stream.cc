@@ -111,9 +111,8 @@ StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexc
   if (result_ == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     capture_.refusal = std::exchange(result_, CUDA_SUCCESS);
   } else if (result_ == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) {
-    capture_.refusal = status == CU_STREAM_CAPTURE_STATUS_ACTIVE
-                           ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                           : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    capture_.refusal = IsActive(status) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                        : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
 }
 
