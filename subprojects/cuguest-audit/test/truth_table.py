@@ -119,6 +119,8 @@ PRIMARIES = [
 ]
 CONTEXTS = [
     Row("the host's context is destroyed", "host:set:h liba.so:destroy:h", "destroyed-context liba.so>host"),
+    Row("the host's green context is destroyed by the runtime", "host:set-green liba.so:destroy-execution-context",
+        "destroyed-context liba.so>host", env={"CUDASIM_RUNTIME_VERSION": "13.5"}),
     Row("a context that is current elsewhere", "host:set:o host:while-current-elsewhere:[h,liba.so:destroy:h]",
         "destroyed-in-use liba.so>host"),
     Row("a destroyed context is used", "host:set:o host:destroy:h liba.so:push:h", "used-destroyed-context liba.so>-"),
