@@ -75,13 +75,12 @@ inline absl::StatusOr<cudaExecutionContext_t> SameExecution(const ContextRef& co
 /// Errors:  what each says. The runtime's last error stays as it was, but a runtime call that fails
 ///          overwrites one that was set before: see LastErrorScope::Leave.
 /// Needs:   the runtime of CUDA 13.1, on a driver of 13.0 (580) or newer.
-/// Source:  test sim_runtime_execution_facts: on driver 580 an execution context's handle and id
-///          are the driver's, whichever runtime or driver call made it. The documentation calls the
-///          handle opaque, so the ids are compared, and where they differ the result is
-///          kUnimplemented, never a guess.
+/// Source:  docs/guarantees.md: on driver 580 the handle and the id of an execution context that
+///          the runtime made are the driver's. The documentation calls the handle opaque, so the
+///          ids are compared, and where they differ the result is kUnimplemented, never a guess.
+///          Not measured: a green context that the driver or another runtime made.
 
-/// The context that `execution` names. For the one of a device, of a runtime that another library
-/// is linked with, and of the driver's green contexts, too.
+/// The context that `execution` names, a device's or a green one.
 /// Count:   none; keeps nothing alive.
 /// Errors:  kInvalidArgument     null
 ///          kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: its owner destroyed it, or the
@@ -119,9 +118,8 @@ inline absl::StatusOr<cudaExecutionContext_t> SameExecution(const ContextRef& co
 }
 
 /// The one of `device`, which is its primary context's; valid as long as that.
-/// Count:   none. With kCreate the runtime keeps a reference to the primary context, as for any
-/// work
-///          of its own, until cudaDeviceReset.
+/// Count:   none. With kCreate the runtime takes a reference to the primary context, as for its own
+///          work, and keeps it until cudaDeviceReset.
 /// Errors:  kFailedPrecondition  the primary context is inactive: asking the runtime would create
 ///                               it, some 500 MB, which only IfInactive::kCreate does
 ///          kNotFound            no such device
