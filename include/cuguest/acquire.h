@@ -97,11 +97,11 @@ class [[nodiscard]] CUGUEST_API Acquired {
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
   /// Writes the context's device to `device`, which is left as it was on failure.
-  /// Stack:  as it was; where the driver is asked, the context is entered and left.
+  /// Stack:  as it was; where a driver below CUDA 13.0 is asked, the context is entered and left.
   /// Errors: those of a ContextGuard from a ContextRef, where the driver is asked; that of error()
   ///         if it is empty.
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
-  ///         otherwise at most four driver calls if the context is current, else six.
+  ///         otherwise two driver calls; below CUDA 13.0 four if the context is current, else six.
   [[nodiscard]] CUresult GetDevice(Device* device) const noexcept;
 
   /// Releases the reference now, if there is one, and reports what the destructor cannot.

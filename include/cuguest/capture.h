@@ -68,6 +68,8 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// current context does (ACTIVE, also when its capture was invalidated). Of these two and
 /// CU_STREAM_PER_THREAD NONE if no context is current. Invalidates no capture. The handle must be
 /// alive, as for any stream call: a created stream is destroyed with its context, also by a reset.
+/// A status that this release does not know is returned as it is; all of cuguest takes it for a
+/// capture.
 /// Threads: any; also from a stream callback.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
 /// Needs:   CUDA 10.0; below that there are no captures: NONE.

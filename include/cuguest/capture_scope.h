@@ -86,7 +86,8 @@ class CUGUEST_API CaptureScope {
   ///         kResourceExhausted  more than the device can have, if the driver notices before the
   ///                             graph is instantiated or launched
   ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
-  /// Cost:   seven driver calls if the stream's context is current, else nine.
+  /// Cost:   five driver calls; below CUDA 13.0 seven, or nine if the stream's context is not
+  ///         current.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> Allocate(std::size_t count) {
     const absl::StatusOr<internal::MemoryRange> range =

@@ -243,6 +243,10 @@ struct DriverTable {
   /// Where the entries came from, and where Driver::Find looks.
   DriverLookup lookup = nullptr;
   void* lookup_user = nullptr;
+
+  /// cuCtxGetDevice of CUDA 13.0, which takes the context and has the name of the entry above;
+  /// null on an older driver. The driver reads the context's memory: do not name a destroyed one.
+  internal::GetDeviceOf CtxGetDeviceOf = nullptr;
 };
 
 CUGUEST_END_NAMESPACE

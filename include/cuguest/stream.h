@@ -99,7 +99,8 @@ class CUGUEST_API StreamRef {
   }
 
   /// The device of its context. (Not by cuStreamGetDevice, which invalidates a capture.)
-  /// Cost: four driver calls if the context is current, else six.
+  /// Cost: two driver calls, contention-free; below CUDA 13.0 four if the context is current, else
+  ///       six.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
   /// As CaptureStatusOf(), in the ref's context; nothing also if that is over, or the ref is empty.

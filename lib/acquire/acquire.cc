@@ -41,6 +41,18 @@ using Subject = Error::Subject;
 constexpr char kAcquire[] = "acquire a context";
 constexpr char kAcquireCurrent[] = "acquire the current context";
 
+// By the call that takes the context, where the driver has it: it saves entering the context. After
+// the check, as ContextRef::IsAlive: that call crashes on what is destroyed.
+CUresult AskDevice(const ContextRef& context, CUdevice* device) {
+  const DriverTable& driver = ResolvedDriver();
+  if (driver.CtxGetDeviceOf != nullptr) {
+    const CUresult code = context.Check();
+    return code == CUDA_SUCCESS ? driver.CtxGetDeviceOf(device, context.get()) : code;
+  }
+  const ContextGuard guard(context);
+  return guard.ok() ? driver.CtxGetDevice(device) : guard.result();
+}
+
 Acquired Found(const ContextRef& context, Source source, CUdevice device = kDeviceNotAsked) {
   return Acquired(context, source, Device::Borrow(device));
 }
@@ -355,16 +367,11 @@ Error Acquired::error() const noexcept {
 
 CUresult Acquired::GetDevice(Device* device) const noexcept {
   if (!ok()) return error().code;
-  if (device_ == internal::kDeviceNotAsked) {
-    const ContextGuard guard(incarnation_);
-    if (!guard.ok()) return guard.result();
-    CUdevice asked = 0;
-    const CUresult code = internal::ResolvedDriver().CtxGetDevice(&asked);
-    if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
-    return code;
-  }
-  *device = Device::Borrow(device_);
-  return CUDA_SUCCESS;
+  CUdevice asked = device_;
+  const CUresult code =
+      asked == internal::kDeviceNotAsked ? internal::AskDevice(incarnation_, &asked) : CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
+  return code;
 }
 
 Error Acquired::Release() noexcept {

@@ -3,6 +3,7 @@
 #include "lib/code/code.h"
 
 #include "absl/strings/str_cat.h"
+#include "cuguest/internal/primary.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "lib/code/image_status.h"
@@ -13,26 +14,12 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-// Whether the current context is a green one. Asked of a stream of our own: the question would
-// end the capture of another's.
-absl::StatusOr<bool> IsGreen(const Driver& driver) {
-  constexpr char kDoing[] = "ask whether a context is green";
-  if (driver.StreamGetGreenCtx == nullptr) return false;  // as there are none
-  CUstream probe = nullptr;
-  CUgreenCtx green = nullptr;
-  CUGUEST_RETURN_IF_CUDA_ERROR(driver.StreamCreate(&probe, CU_STREAM_NON_BLOCKING), kDoing);
-  const CUresult code = driver.StreamGetGreenCtx(probe, &green);
-  const CUresult destroyed = driver.StreamDestroy(probe);
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, kDoing);
-  CUGUEST_RETURN_IF_CUDA_ERROR(destroyed, kDoing);
-  return green != nullptr;
-}
-
 // Whether the current context is a green one of `primary`, in which the functions of that are
 // good.
 absl::StatusOr<bool> IsGreenOf(const Driver& driver, const ContextRef& primary) {
-  const absl::StatusOr<bool> green = IsGreen(driver);
-  if (!green.ok() || !*green) return green;
+  bool green = false;
+  CUGUEST_RETURN_IF_CUDA_ERROR(AskIfGreen(&green), "ask whether a context is green");
+  if (!green) return false;
   CUdevice device = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR(driver.CtxGetDevice(&device),
                                "ask for the device of a green context");

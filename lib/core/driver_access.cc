@@ -174,6 +174,11 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
   const CUresult code = table.DriverGetVersion == nullptr ? CUDA_ERROR_NOT_FOUND
                                                           : table.DriverGetVersion(&table.version);
   if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverTable::Problem::kStub, code, name);
+  constexpr int kTakesContext = 13000;
+  if (table.version >= kTakesContext) {  // an older one would fail, and log it
+    table.CtxGetDeviceOf = reinterpret_cast<decltype(table.CtxGetDeviceOf)>(
+        source.lookup("cuCtxGetDevice", kTakesContext, source.user));
+  }
   if (outcome.missing.name != nullptr) {
     outcome.problem = DriverTable::Problem::kTooOld;
     outcome.code = kCallRequiresNewerDriver;

@@ -19,10 +19,9 @@ struct KnownError {
   const char* text;
 };
 
-// Every code of the CUDA 13.0 header, in ascending order, and the two that 13.1 and
-// 13.3 add. Plain numbers, so that an older toolkit can compile it; the test holds
-// them against the header's enumerators. kDataLoss are the sticky ones: of which the
-// header says "the process must be terminated and relaunched".
+// Every code of the CUDA 13.5 header, in ascending order. Plain numbers, so that an older toolkit
+// can compile it; the test holds them against the header's enumerators. kDataLoss are the sticky
+// ones: of which the header says "the process must be terminated and relaunched".
 #define ROW(code, name, runtime_name, canonical, text) \
   { code, "CUDA_ERROR_" #name, "cudaError" #runtime_name, Canonical::canonical, text }
 constexpr KnownError kKnownErrors[] = {
@@ -51,6 +50,8 @@ constexpr KnownError kKnownErrors[] = {
         "the installed driver is older than this call needs: update it"),
     ROW(46, DEVICE_UNAVAILABLE, DevicesUnavailable, kUnavailable,
         "the device is busy or in an exclusive or prohibited compute mode"),
+    {47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL", nullptr, Canonical::kResourceExhausted,
+     "the hardware has no more room to bind memory to a multicast object at this alignment"},
     ROW(100, NO_DEVICE, NoDevice, kNotFound,
         "the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES, the container's device "
         "options and nvidia-smi"),
@@ -106,6 +107,10 @@ constexpr KnownError kKnownErrors[] = {
         "the code calls cudaDeviceSynchronize on the device, which is not supported"),
     ROW(226, CONTAINED, Contained, kDataLoss,
         "a contained memory error: the contexts it touched are lost, end the process"),
+    ROW(227, INSUFFICIENT_LOADER_VERSION, InsufficientLoaderVersion, kFailedPrecondition,
+        "the driver's loader is too old for the code: update the driver, or compile the code with "
+        "an "
+        "older toolkit"),
     ROW(300, INVALID_SOURCE, InvalidSource, kInvalidArgument, "the kernel source is invalid"),
     ROW(301, FILE_NOT_FOUND, FileNotFound, kNotFound, "the file was not found"),
     ROW(302, SHARED_OBJECT_SYMBOL_NOT_FOUND, SharedObjectSymbolNotFound, kNotFound,
@@ -228,7 +233,9 @@ constexpr KnownError kKnownErrors[] = {
     ROW(917, STREAM_DETACHED, StreamDetached, kFailedPrecondition,
         "the stream's green context was destroyed"),
     ROW(918, GRAPH_RECAPTURE_FAILURE, GraphRecaptureFailure, kFailedPrecondition,
-        "the graph could not be captured again in place"),
+        "the graph could not be captured again in place and is undefined now: destroy it"),
+    ROW(919, FABRIC_NOT_READY, FabricNotReady, kUnavailable,
+        "the fabric between the GPUs is not ready yet: try again later"),
     ROW(999, UNKNOWN, Unknown, kUnknown,
         "an unknown error; for creating a context, also a prohibited compute mode"),
 };

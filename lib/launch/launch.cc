@@ -30,7 +30,7 @@ CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (driver.StreamIsCapturing == nullptr) return CUDA_SUCCESS;
   const CUresult code = driver.StreamIsCapturing(stream, &status);
-  *captures = status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *captures = IsActive(status);
   return code;
 }
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/devices.h"
 #include "cuguest/driver.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/end_if_alive.h"
@@ -111,9 +111,8 @@ StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexc
   if (result_ == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     capture_.refusal = std::exchange(result_, CUDA_SUCCESS);
   } else if (result_ == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) {
-    capture_.refusal = status == CU_STREAM_CAPTURE_STATUS_ACTIVE
-                           ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                           : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    capture_.refusal = IsActive(status) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                        : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
 }
 
@@ -136,9 +135,12 @@ absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStrea
 absl::StatusOr<Device> StreamRef::device() const {
   constexpr char kDoing[] = "find the device of a stream";
   if (context_.get() == nullptr) return StreamStatus(CUDA_ERROR_INVALID_HANDLE, kDoing, *this);
-  const ContextGuard guard(context_);
-  if (!guard.ok()) return StreamStatus(guard.result(), kDoing, *this);
-  return CurrentDevice();
+  const Acquired found(context_, Acquired::Source::kStream,
+                       Device::Borrow(internal::kDeviceNotAsked));
+  Device device = Device::Borrow(internal::kDeviceNotAsked);
+  const CUresult code = found.GetDevice(&device);
+  if (code != CUDA_SUCCESS) return StreamStatus(code, kDoing, *this);
+  return device;
 }
 
 std::optional<CUstreamCaptureStatus> StreamRef::capture_status() const noexcept {

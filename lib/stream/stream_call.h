@@ -21,6 +21,11 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // else as ContextRef::Check().
 CUresult CheckAlive(const ContextRef& context) noexcept;
 
+// Also of a status that is newer than this library: it is not "none".
+inline bool IsActive(CUstreamCaptureStatus status) {
+  return status != CU_STREAM_CAPTURE_STATUS_NONE && status != CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+}
+
 // What a stream captures.
 struct Capture {
   // What cuStreamSynchronize and the like would return, and invalidate it: CUDA_SUCCESS for

@@ -30,6 +30,9 @@ using cuguest::Driver;
                 "cu" #Name " of " #version);
 CUGUEST_REQUIRED_ENTRIES(CUGUEST_CHECK_SIGNATURE)
 CUGUEST_OPTIONAL_ENTRIES(CUGUEST_CHECK_SIGNATURE)
+#if CUDA_VERSION >= 13000
+static_assert(std::is_same_v<decltype(Driver::CtxGetDeviceOf), PFN_cuCtxGetDevice_v13000>);
+#endif
 
 // Undoes what a case configures, also when it fails half-way.
 struct SimDefaults {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuguest/green_context.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
@@ -23,6 +24,7 @@
 #include "cuguest/runtime/texture.h"
 #include "cuguest/runtime/version.h"
 #include "test/faults/cc_parameters.h"
+#include "test/runtime/execution_context.h"
 #include "test/runtime/kernels.h"
 
 namespace cuguest_faults {
@@ -132,6 +134,30 @@ std::vector<Row> Questions() {
   };
 }
 
+// Of the runtime of CUDA 13.1 or newer.
+std::vector<Row> ExecutionContexts() {
+  if (!cudasim_test::HasExecutionContexts()) return {};
+  const auto execution = Parameter<cudaExecutionContext_t>{
+      [](Given& given) {
+        const auto* green =
+            given.Keep(*cuguest::GreenContext::Create(Device::Borrow(0), cuguest::SmCount{16}));
+        return reinterpret_cast<cudaExecutionContext_t>(green->get());
+      },
+      {Is<cudaExecutionContext_t>("is null", nullptr, {kInvalid})}};
+  return {
+      MakeRow("ContextOf", std::function([](cudaExecutionContext_t of) {
+                return runtime::ContextOf(of).status();
+              }),
+              AsksDriver(), execution),
+      MakeRow("ExecutionContextOf", std::function([](Device device) {
+                const auto first = cuguest::PrimaryContext::Retain(Device::Borrow(0));
+                const auto second = cuguest::PrimaryContext::Retain(Device::Borrow(1));
+                return runtime::ExecutionContextOf(device).status();
+              }),
+              AsksDriver(), ADevice()),
+  };
+}
+
 template <typename Scope>
 Makes<Scope> InHome() {
   return [](const Things& things) { return std::make_unique<Scope>(things.home.ref()); };
@@ -204,7 +230,7 @@ std::vector<Row> Buffers() {
 }  // namespace
 
 std::vector<Row> BordersOfBridge() {
-  return Joined({Conversions(), Questions(), Scopes(), Buffers()});
+  return Joined({Conversions(), Questions(), ExecutionContexts(), Scopes(), Buffers()});
 }
 
 }  // namespace cuguest_faults

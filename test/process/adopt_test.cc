@@ -16,12 +16,15 @@
 
 #include "absl/strings/match.h"
 #include "cuguest/array.h"
+#include "cuguest/capture.h"
+#include "cuguest/capture_scope.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
+#include "cuguest/stream.h"
 #include "cuguest/surface_object.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
@@ -146,7 +149,7 @@ void MovesSurviveAPushThatFails() {
 }
 
 // What is asked for is what the table lists, whose versions driver_test.cc holds against
-// <cudaTypedefs.h>: each once, and nothing else.
+// <cudaTypedefs.h>, and the signature that shares an entry's name: each once, and nothing else.
 void EachEntryIsAskedForOnceByItsVersion() {
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
   std::vector<std::pair<std::string, int>> listed = {
@@ -155,6 +158,10 @@ void EachEntryIsAskedForOnceByItsVersion() {
           CUGUEST_OPTIONAL_ENTRIES(CUGUEST_NAME_AND_VERSION)
 #undef CUGUEST_NAME_AND_VERSION
   };
+  constexpr int kTakesContext = 13000;  // CtxGetDeviceOf
+  if ((*Driver::Get())->version >= kTakesContext) {
+    listed.emplace_back("cuCtxGetDevice", kTakesContext);
+  }
   std::vector<std::pair<std::string, int>> asked = TheHost().asked;
   std::sort(listed.begin(), listed.end());
   std::sort(asked.begin(), asked.end());
@@ -306,6 +313,35 @@ void FindAsksTheLookup() {
   CHECK(Says(none.status(), "has no cuGuestOther of CUDA 12.9"));
 }
 
+constexpr auto kStatusToCome = static_cast<CUstreamCaptureStatus>(3);
+CUresult CapturesAnew(CUstream, CUstreamCaptureStatus* status) {
+  *status = kStatusToCome;
+  return CUDA_SUCCESS;
+}
+CUresult InfoOfCapture(CUstream, CUstreamCaptureStatus* status, cuuint64_t* id) {
+  *status = kStatusToCome;
+  *id = 7;
+  return CUDA_SUCCESS;
+}
+
+// Of a driver that has ways to capture which cuguest does not know.
+void AStatusToComeIsACapture() {
+  TheHost().Replace("cuStreamIsCapturing", &CapturesAnew);
+  TheHost().Replace("cuStreamGetCaptureInfo", &InfoOfCapture);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const auto context = cuguest::SharedContext::Create(cuguest::Device::Borrow(0));
+  CHECK(context.ok());
+  absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context.context());
+  CHECK(stream.ok());
+  CHECK(cuguest::CaptureStatusOf(stream->get()) == kStatusToCome);
+  CHECK(!cuguest::HousekeepingIsSafe(stream->get()));
+  CHECK(stream->ref().capture_status() == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  for (const absl::Status& status : {stream->ref().Synchronize(), stream->Release(),
+                                     cuguest::CaptureScope::Begin(stream->ref()).status()}) {
+    CHECK(cuguest::CodeOf(status) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -324,6 +360,7 @@ int main(int argc, char** argv) {
           {"refused_adopts_change_nothing", &RefusedAdoptsChangeNothing},
           {"lookup_that_uses_cuguest_is_the_first_use", &LookupThatUsesCuguestIsTheFirstUse},
           {"racing_adopts_have_one_winner", &RacingAdoptsHaveOneWinner},
+          {"a_status_to_come_is_a_capture", &AStatusToComeIsACapture},
           {"find_asks_the_lookup", &FindAsksTheLookup},
       });
 }

@@ -19,6 +19,7 @@
 #include "cuguest/runtime/texture.h"
 #include "cuguest/runtime/version.h"
 #include "test/runtime/calls.h"
+#include "test/runtime/execution_context.h"
 #include "test/runtime/kernels.h"
 
 namespace cuguest_runtime_test {
@@ -171,6 +172,31 @@ std::vector<Call> Questions() {
   };
 }
 
+// While the program loads: what the calls are given uses the runtime.
+const bool asked = cudasim_test::AskForExecutionContexts();
+
+// Of the runtime of CUDA 13.1 or newer.
+std::vector<Call> ExecutionContexts() {
+  if (!cudasim_test::HasExecutionContexts()) return {};
+  return {
+      {"ExecutionContextOf ContextOf: a device", kDepends,
+       [](const Things&) {
+         const auto execution = runtime::ExecutionContextOf(First());
+         if (!execution.ok()) return execution.status();
+         const auto context = runtime::ContextOf(*execution);
+         return context.ok() ? runtime::ExecutionContextOf(*context).status() : context.status();
+       }},
+      {"ExecutionContextOf: a user's context", kRefused,
+       [](const Things& t) { return runtime::ExecutionContextOf(t.home.ref()).status(); }},
+      {"ExecutionContextOf: a destroyed context", kOver,
+       [](const Things& t) { return runtime::ExecutionContextOf(t.ended).status(); }},
+      {"ExecutionContextOf: no device", StatusCode::kNotFound,
+       [](const Things&) { return runtime::ExecutionContextOf(Device::Borrow(4711)).status(); }},
+      {"ContextOf: null", kRefused,
+       [](const Things&) { return runtime::ContextOf(nullptr).status(); }},
+  };
+}
+
 std::vector<Call> Scopes() {
   using runtime::CalleeScope;
   using runtime::DeviceGuard;
@@ -234,7 +260,9 @@ std::vector<Call> Scopes() {
 
 }  // namespace
 
-std::vector<Call> BridgeCalls() { return Joined({Conversions(), Questions(), Scopes()}); }
+std::vector<Call> BridgeCalls() {
+  return Joined({Conversions(), Questions(), ExecutionContexts(), Scopes()});
+}
 
 const std::vector<Call>& CallsThatTheRuntimeRefuses() {
   static const auto& calls = *new std::vector<Call>{

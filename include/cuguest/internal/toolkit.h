@@ -61,6 +61,9 @@ struct CUctxCreateParams {
 
 namespace internal {
 
+// cuCtxGetDevice of CUDA 13.0.
+using GetDeviceOf = CUresult(CUDAAPI*)(CUdevice* device, CUcontext context);
+
 // CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER of CUDA 13.0.
 CUGUEST_HIDE inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "runtime/entry_list.h"
+#include "runtime/execution.h"
 
 namespace cudasim::runtime {
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,8 @@ DriverApi api;
 int device_count = 0;
 std::atomic<const cudasim::driver::Tool*> the_tool{nullptr};
 constexpr int kOldestRuntime = 12000;  // whose headers the simulation is written against
+// It has what came until then that it models: execution contexts.
+constexpr int kNewestRuntime = std::max(CUDART_VERSION, 13050);
 
 void* Library() {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -76,9 +79,9 @@ int ReadRuntimeVersion() {
   const char* asked = Setting("RUNTIME_VERSION");
   if (asked == nullptr) return CUDART_VERSION;
   const int version = ParseVersion(asked);
-  if (version < kOldestRuntime || version > CUDART_VERSION) {
+  if (version < kOldestRuntime || version > kNewestRuntime) {
     cudasim::driver::Panic("CUDASIM_RUNTIME_VERSION=%s: 12.0 to %d.%d", asked,
-                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+                           kNewestRuntime / 1000, kNewestRuntime % 1000 / 10);
   }
   return version;
 }

@@ -25,6 +25,10 @@ namespace cudasim::runtime {
   X(cuCtxSynchronize) X(cuCtxSynchronize_v2) X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig)              \
   X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) X(cuCtxResetPersistingL2Cache)      \
   X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess) X(cuCtxFromGreenCtx)                   \
+  X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice_v2) X(cuCtxRecordEvent)           \
+  X(cuCtxWaitEvent) X(cuCtxGetDevResource) X(cuDeviceGetDevResource)                        \
+  X(cuDevSmResourceSplitByCount) X(cuDevResourceGenerateDesc) X(cuGreenCtxCreate)           \
+  X(cuGreenCtxDestroy) X(cuGreenCtxStreamCreate)                                            \
   X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemAllocManaged) X(cuMemFree)        \
   X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister)            \
   X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(cuPointerGetAttributes)               \
@@ -92,7 +96,7 @@ CUcontext PrimaryHandle(int device);
 // driver only for a library that is to be injected.
 const cudasim::driver::Tool* TheTool();
 
-// CUDART_VERSION, or the older one that CUDASIM_RUNTIME_VERSION asks for.
+// CUDART_VERSION, or the one that CUDASIM_RUNTIME_VERSION asks for.
 int RuntimeVersion();
 
 inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }

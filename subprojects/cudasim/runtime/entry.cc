@@ -22,6 +22,9 @@ cudaError_t Establish(Floor floor) {
       return cudaSuccess;
     case Floor::kDriver:
       return EnsureDriver();
+    case Floor::kExecution:
+      // A real runtime of before has no such symbol.
+      return RuntimeVersion() < 13010 ? cudaErrorNotSupported : EnsureDriver();
     case Floor::kContext:
       break;
   }

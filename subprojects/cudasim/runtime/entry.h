@@ -18,8 +18,9 @@ namespace cudasim::runtime {
 enum class Floor {
   kLastError,  // the driver, but no failure of it; its result is no new last error
   kNothing,
-  kDriver,   // the driver, initialised; no context, though it may use the current one
-  kContext,  // a living current context: see context.h
+  kDriver,     // the driver, initialised; no context, though it may use the current one
+  kContext,    // a living current context: see context.h
+  kExecution,  // as kDriver, and a runtime of 13.1, which is the first with execution contexts
 };
 
 // One exported symbol.

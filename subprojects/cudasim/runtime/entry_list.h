@@ -309,6 +309,45 @@
   X(LibraryEnumerateKernels, LibraryEnumerateKernels, kDriver, (cudaKernel_t* kernels,             \
     unsigned count, cudaLibrary_t library), (kernels, count, library))
 
+// From CUDA 13.1 on.
+#define CUDASIM_RUNTIME_EXECUTION_ENTRIES(X, T)                                                \
+  X(DeviceGetExecutionCtx, DeviceGetExecutionCtx, kExecution, (cudaExecutionContext_t* context,    \
+    int device), (context, device))                                                                \
+  X(GreenCtxCreate, GreenCtxCreate, kExecution, (cudaExecutionContext_t* context,                  \
+    cudaDevResourceDesc_t description, int device, unsigned flags),                                \
+    (context, description, device, flags))                                                         \
+  X(ExecutionCtxDestroy, ExecutionCtxDestroy, kExecution, (cudaExecutionContext_t context),        \
+    (context))                                                                                     \
+  X(ExecutionCtxGetDevResource, ExecutionCtxGetDevResource, kExecution,                            \
+    (cudaExecutionContext_t context, cudaDevResource* resource, cudaDevResourceType type),         \
+    (context, resource, type))                                                                     \
+  X(ExecutionCtxGetDevice, ExecutionCtxGetDevice, kExecution, (int* device,                        \
+    cudaExecutionContext_t context), (device, context))                                            \
+  X(ExecutionCtxGetId, ExecutionCtxGetId, kExecution, (cudaExecutionContext_t context,             \
+    unsigned long long* id), (context, id))                                                        \
+  X(ExecutionCtxRecordEvent, ExecutionCtxRecordEvent, kExecution,                                  \
+    (cudaExecutionContext_t context, cudaEvent_t event), (context, event))                         \
+  X(ExecutionCtxStreamCreate, ExecutionCtxStreamCreate, kExecution, (cudaStream_t* stream,         \
+    cudaExecutionContext_t context, unsigned flags, int priority),                                 \
+    (stream, context, flags, priority))                                                            \
+  X(ExecutionCtxSynchronize, ExecutionCtxSynchronize, kExecution,                                  \
+    (cudaExecutionContext_t context), (context))                                                   \
+  X(ExecutionCtxWaitEvent, ExecutionCtxWaitEvent, kExecution, (cudaExecutionContext_t context,     \
+    cudaEvent_t event), (context, event))                                                          \
+  X(DeviceGetDevResource, DeviceGetDevResource, kExecution, (int device,                           \
+    cudaDevResource* resource, cudaDevResourceType type), (device, resource, type))                \
+  X(DevSmResourceSplitByCount, DevSmResourceSplitByCount, kExecution, (cudaDevResource* result,    \
+    unsigned* count, const cudaDevResource* input, cudaDevResource* remaining, unsigned flags,     \
+    unsigned least), (result, count, input, remaining, flags, least))                              \
+  X(DevSmResourceSplit, DevSmResourceSplit, kExecution, (cudaDevResource* result, unsigned count,  \
+    const cudaDevResource* input, cudaDevResource* remainder, unsigned flags,                      \
+    cudaDevSmResourceGroupParams* groups), (result, count, input, remainder, flags, groups))       \
+  X(DevResourceGenerateDesc, DevResourceGenerateDesc, kExecution,                                  \
+    (cudaDevResourceDesc_t* description, cudaDevResource* resources, unsigned count),              \
+    (description, resources, count))                                                               \
+  T(StreamGetDevResource, ptsz, StreamGetDevResource, kExecution, (cudaStream_t stream,            \
+    cudaDevResource* resource, cudaDevResourceType type), (stream, resource, type))
+
 #define CUDASIM_RUNTIME_ENTRIES(X, T)   \
   CUDASIM_RUNTIME_ERROR_ENTRIES(X, T)   \
   CUDASIM_RUNTIME_VERSION_ENTRIES(X, T) \
@@ -324,7 +363,8 @@
   CUDASIM_RUNTIME_AREA_ENTRIES(X, T)    \
   CUDASIM_RUNTIME_ARRAY_ENTRIES(X, T)   \
   CUDASIM_RUNTIME_TEXTURE_ENTRIES(X, T) \
-  CUDASIM_RUNTIME_LAUNCH_ENTRIES(X, T)
+  CUDASIM_RUNTIME_LAUNCH_ENTRIES(X, T)  \
+  CUDASIM_RUNTIME_EXECUTION_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUDASIM_RUNTIME_ENTRY_LIST_H_

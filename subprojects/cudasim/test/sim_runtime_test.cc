@@ -13,6 +13,7 @@
 #include "cudasim/sim_runtime.h"
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
+#include "test/support/execution_context.h"
 
 BOOST_AUTO_TEST_SUITE(sim_runtime)
 
@@ -165,6 +166,14 @@ CHILD(meets_an_older_driver) {
   return 0;
 }
 
+CHILD(has_no_execution_contexts) {
+  setenv("CUDASIM_RUNTIME_VERSION", "13.0", 1);
+  cudaExecutionContext_t context = nullptr;
+  CHECK(cudaDeviceGetExecutionCtx(&context, 0) == cudaErrorNotSupported);
+  CHECK(context == nullptr);
+  return 0;
+}
+
 CHILD(finds_no_device) {
   Sim::SetDeviceCount(0);
   int number = -1;
@@ -180,6 +189,10 @@ CHILD(names_no_entry) {
 
 BOOST_AUTO_TEST_CASE(an_older_driver_is_insufficient, *OnlySim()) {
   REQUIRE_CHILD_PASSES("meets_an_older_driver");
+}
+
+BOOST_AUTO_TEST_CASE(an_older_runtime_has_no_execution_contexts, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("has_no_execution_contexts");
 }
 
 BOOST_AUTO_TEST_CASE(no_device_is_said_so, *OnlySim()) { REQUIRE_CHILD_PASSES("finds_no_device"); }

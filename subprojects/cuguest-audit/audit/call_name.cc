@@ -26,6 +26,7 @@ constexpr Prefix kPrefixes[] = {
     {"cuCtxDestroy", CallKind::kDestroy},
     {"cuCtxDetach", CallKind::kDestroy},
     {"cuGreenCtxDestroy", CallKind::kDestroy},
+    {"cudaExecutionCtxDestroy", CallKind::kDestroy},
     {"cuDevicePrimaryCtxRetain", CallKind::kRetainPrimary},
     {"cuDevicePrimaryCtxRelease", CallKind::kReleasePrimary},
     {"cuDevicePrimaryCtxReset", CallKind::kResetPrimary},

@@ -115,6 +115,8 @@ PRIMARIES = [
     Row("a primary context is retained", "host:set:h liba.so:retain:0", "created-primary liba.so>host"),
     Row("a primary context as a side effect", "host:set:h liba.so:do:[own:save,own:device:1,own:restore] host:sync",
         "query-created-primary liba.so>host"),
+    Row("a device's execution context", "host:set:h liba.so:execution-context:1", "query-created-primary liba.so>host",
+        env={"CUDASIM_RUNTIME_VERSION": "13.5"}),
     Row("a primary context in a thread of the library's", "host:set:h liba.so:thread:own:malloc",
         "created-primary liba.so>host"),
     Row("device 0, of which nobody does anything", "touched-device-zero", "touched-device-zero libhostile.so>-"),
@@ -132,6 +134,8 @@ PRIMARIES = [
 ]
 CONTEXTS = [
     Row("the host's context is destroyed", "host:set:h liba.so:destroy:h", "destroyed-context liba.so>host"),
+    Row("the host's green context is destroyed by the runtime", "host:set-green liba.so:destroy-execution-context",
+        "destroyed-context liba.so>host", env={"CUDASIM_RUNTIME_VERSION": "13.5"}),
     Row("a context that is current elsewhere", "host:set:o host:while-current-elsewhere:[h,liba.so:destroy:h]",
         "destroyed-in-use liba.so>host"),
     Row("a destroyed context is used", "host:set:o host:destroy:h liba.so:push:h", "used-destroyed-context liba.so>-"),

@@ -18,11 +18,13 @@
 /// code stays loaded to the end of the process once a kernel of it was used: one of
 /// SimLive::libraries.
 ///
-/// The environment variable CUDASIM_RUNTIME_VERSION ("12.0" to the toolkit's own version)
-/// makes it claim an older version: cudaRuntimeGetVersion, the entries of
-/// cudaGetDriverEntryPoint, and a driver of that major version suffices; with an older one every
-/// call is cudaErrorInsufficientDriver, as the runtime's documentation has it (CUDA
-/// Compatibility, "Minor Version Compatibility"). Signatures stay those of the toolkit's headers.
+/// The environment variable CUDASIM_RUNTIME_VERSION ("12.0" to "13.5") makes it claim another
+/// version than the toolkit's: cudaRuntimeGetVersion, the entries of cudaGetDriverEntryPoint, and a
+/// driver of that major version suffices; with an older one every call is
+/// cudaErrorInsufficientDriver, as the runtime's documentation has it (CUDA Compatibility, "Minor
+/// Version Compatibility"). Signatures stay those of the toolkit's headers. Execution contexts
+/// (cudaDeviceGetExecutionCtx and its like) are there from 13.1 on; a program that asks an older
+/// version for one gets cudaErrorNotSupported, where a real runtime of then has no such symbol.
 ///
 /// A runtime that is linked statically is part of the program and cannot be replaced; it
 /// does not work on the simulated driver, which has none of the driver's private tables.

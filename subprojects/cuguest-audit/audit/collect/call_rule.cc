@@ -58,6 +58,7 @@ constexpr CallRule kRuntimeRules[] = {
     {"cudaSetDevice", CallClass::kRuntimeChoice, "D", kNone},
     {"cudaInitDevice", CallClass::kRuntimeChoice, "D", kNone},
     {"cudaSetValidDevices", CallClass::kRuntimeChoice, "", kNone},
+    {"cudaExecutionCtxDestroy", CallClass::kStack, "C", kNone},  // the handle is the driver's
     {"cudaDeviceReset", CallClass::kChange, "", kNone},
     {"cudaThreadExit", CallClass::kChange, "", kNone},
     {"cudaSetDeviceFlags", CallClass::kChange, "v", kContextFlags},
