@@ -26,7 +26,7 @@ const LibraryControl* ControlOf(const char* name) {
 bool MayBeSimulated(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   for (const char* prefix :
-       {"libcublas.", "libcufft.", "libcusolver.", "libcusparse.", "libnccl."}) {
+       {"libcublas.", "libcufft.", "libcurand.", "libcusolver.", "libcusparse.", "libnccl."}) {
     if (name.rfind(prefix, 0) == 0) return true;
   }
   return false;
