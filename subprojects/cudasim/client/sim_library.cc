@@ -57,7 +57,7 @@ const LibraryControl* ControlWith(const char* entry) {
   }
   if (controls.empty()) return nullptr;
   std::fprintf(stderr,
-               "cudasim: \"%s\" is no entry of a simulated library that is loaded "
+               "cudasim: \"%s\" is modelled by no simulated library that is loaded "
                "(SimLibrary::EntryName lists them)\n",
                entry);
   std::abort();

@@ -37,8 +37,8 @@ constexpr char kUsage[] =
     R"(usage: cudasim [OPTION...] -- PROGRAM [ARGUMENT...]
 
 Runs PROGRAM on a simulated CUDA driver, runtime and libraries, and prints afterwards, to
-standard error, which driver calls each of its processes made, what they left alive, and which
-entries they asked for and did not find.
+standard error, which driver calls each of its processes made, what they left alive, which
+entries they asked for and did not find, and what they called that is not modelled.
 
   --devices N              the number of devices: 0 to %d (default: 2)
   --driver-version V       the driver's version: %s (default: %s)

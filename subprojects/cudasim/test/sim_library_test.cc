@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
   CheckPanics("sparse_handle_of_a_dead_context", "of a context that is over");
   CheckPanics("call_before_the_next", "the next call is 1");
-  CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
+  CheckPanics("unknown_entry", "\"cublasNothing\" is modelled by no");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -285,8 +285,8 @@ CUresult GraphAddEventWaitNode(CUgraphNode* handle, CUgraph graph, const CUgraph
                    [=](Work* work) { return MakeWaitWork(event, {}, work); });
 }
 
-// Not modelled: nodes of conditions, of external semaphores and of batched memory operations.
-// Not modelled: child graphs that a node takes over.
+// Not modelled: nodes of conditions, of external semaphores and of batched memory operations, and
+// child graphs that a node takes over.
 CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
                       const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -85,8 +85,8 @@ bool HasDepth(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
 CUresult CheckArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   // Not modelled: arrays of block-compressed and packed formats, sparse and deferred ones, and
   // those of video.
-  if (!IsFormatModelled(shape.Format) || (shape.Flags & kFlagsNotModelled) != 0)
-    return NotModelled();
+  const bool has_flags = (shape.Flags & kFlagsNotModelled) != 0;
+  if (has_flags || !IsFormatModelled(shape.Format)) return NotModelled();
   const bool is_shape = (shape.Flags & ~kFlags) == 0 && IsSize(shape) &&
                         ElementFormatOf(shape.Format, shape.NumChannels).bytes() != 0;
   return is_shape ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

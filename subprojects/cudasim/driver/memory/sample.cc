@@ -139,7 +139,7 @@ void ReadTexel(const Plane& plane, long column, long row, float texel[4]) {
 }
 
 // Not modelled: reading textures with linear filtering, normalised coordinates, borders, sRGB or a
-// view. Not modelled: reading textures of mipmapped arrays, and of channels of 8 or 16 bits.
+// view, of mipmapped arrays, or of channels of 8 or 16 bits.
 bool CanRead(const Texture& texture) {
   const CUDA_TEXTURE_DESC& sampling = texture.sampling;
   const CUresourcetype type = texture.resource.resType;

@@ -24,6 +24,9 @@
 /// call is cudaErrorInsufficientDriver, as the runtime's documentation has it (CUDA
 /// Compatibility, "Minor Version Compatibility"). Signatures stay those of the toolkit's headers.
 ///
+/// It exports every symbol of NVIDIA's. What is not modelled returns cudaErrorNotSupported, and
+/// Sim::UnmodelledCalls() counts it.
+///
 /// A runtime that is linked statically is part of the program and cannot be replaced; it
 /// does not work on the simulated driver, which has none of the driver's private tables.
 
