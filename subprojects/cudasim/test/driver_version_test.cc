@@ -155,10 +155,16 @@ CHILD(asks_with_later_enumerators) {
         (version < 12020 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS));
   CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX - 1) ==
         (version < 13000 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS));
+  CHECK(attribute(148) == (version < 13010 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED));
   using Create = CUresult (*)(CUcontext*, unsigned, CUdevice);
   CUcontext context = nullptr;
   const CUresult created = RAW_AS(Create, "cuCtxCreate_v2")(&context, CU_CTX_SYNC_MEMOPS, 0);
   CHECK(created == (version < 12010 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS));
+  if (created == CUDA_SUCCESS) {
+    size_t limit = 0;
+    CHECK(RAW(cuCtxGetLimit)(&limit, static_cast<CUlimit>(10)) ==
+          (version < 13040 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED));
+  }
   if (version >= 11070) {
     CUmoduleLoadingMode mode = {};
     CHECK(RAW(cuModuleGetLoadingMode)(&mode) == CUDA_SUCCESS);

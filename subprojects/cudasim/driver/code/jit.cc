@@ -42,7 +42,6 @@ bool IsForCompiler(CUjit_option option) {
 }
 
 bool IsTaken(JitRequest::Call call, CUjit_option option) {
-  if (option < 0 || option >= CU_JIT_NUM_OPTIONS) return false;
   if (call == JitRequest::Call::kLinkAdd) return IsForCompiler(option);
   return call == JitRequest::Call::kLoad || option != CU_JIT_FALLBACK_STRATEGY;
 }
