@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = {
     "Begin": ["Start page <self>", "quick_start", "concepts", "guide", "bridge", "stream_protocols", "c", "examples"],
-    "Rely on it": ["install", "testing", "cudasim", "limits", "guarantees", "cost", "audit"],
+    "Rely on it": ["install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit"],
     "Reference": ["headers", "names", "reference/index", "notes"],
     "The project": ["architecture", "contributing", "abi", "migration", "glossary", "changelog"],
 }
@@ -68,6 +68,7 @@ def write_pages(source):
     pages = {path.relative_to(ROOT / "docs"): path for path in (ROOT / "docs").rglob("*.md")}
     pages[pathlib.Path("changelog.md")] = ROOT / "CHANGELOG.md"
     pages[pathlib.Path("cudasim.md")] = ROOT / "subprojects" / "cudasim" / "README.md"
+    pages[pathlib.Path("not_modelled.md")] = ROOT / "subprojects" / "cudasim" / "NOT_MODELLED.md"
     at = {path: name for name, path in pages.items()} | {ROOT / "README.md": pathlib.Path("index.md")}
     at |= {path: pathlib.Path("sources") / f"{name}.rst" for name, path in example_sources()}
     for name, path in pages.items():

@@ -108,14 +108,14 @@ toolkit() {
   if [ "${CUGUEST_TOOLKIT_LIBRARIES:-0}" != 0 ] || [ -d "$fetched-libraries" ]; then
     fetched+=-libraries
     lists+=(test/support/toolkit_libraries.txt)
-    size='1.4 GB'
+    size='1.5 GB'
   fi
   if [ ! -d "$fetched" ]; then
     echo "fetching: the CUDA Toolkit 13.0, $size, into $fetched/ (none is installed)"
     fetch_toolkit "$fetched" "${lists[@]}"
   fi
-  [ "${fetched%-libraries}" != "$fetched" ] || echo 'going on without cuBLAS, cuFFT, cuSOLVER, cuSPARSE and NCCL:' \
-    'what needs them says skipped; CUGUEST_TOOLKIT_LIBRARIES=1 fetches them, 1.4 GB in all'
+  [ "${fetched%-libraries}" != "$fetched" ] || echo 'going on without cuBLAS, cuFFT, cuRAND, cuSOLVER, cuSPARSE and NCCL:' \
+    'what needs them says skipped; CUGUEST_TOOLKIT_LIBRARIES=1 fetches them, 1.5 GB in all'
   # Meson keeps this, so that a later command finds the same nvcc.
   printf "[binaries]\nnvcc = '%s'\nptxas = '%s'\n" "$PWD/$fetched/nvidia/cu13/bin/"{nvcc,ptxas} >build-tools/cuda.ini
   toolkit_options=(--native-file build-tools/cuda.ini)

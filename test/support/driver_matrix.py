@@ -4,8 +4,8 @@
 driver_matrix.py table DIRECTORY
 
 `run` runs tests, of which PROGRAMS has a line NAME DIRECTORY PATH [SUITE] each, on the simulated driver
-of CUDA VERSION, which is DIR/VERSION or, for the newest, DIR itself, and with the simulated
-runtime of that version (12.0 at least: an older one cannot be built with). It prints what each
+of CUDA VERSION, which is DIR/VERSION or, for the default, DIR itself, and with the simulated
+runtime of that version (12.0 at least: an older one cannot be built with; 13.0 at most). It prints what each
 suite did and what was skipped for which reason, fails if a case did, and leaves the counts in
 FILE, which ends with .driver.json.
 
@@ -23,7 +23,7 @@ import subprocess
 import sys
 
 SKIPPED = 77
-OLDEST_RUNTIME = "12.0"
+OLDEST_RUNTIME, NEWEST_RUNTIME = "12.0", "13.0"
 SECONDS = 120  # for one program
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 SKIP = re.compile(r"^skipped: (?:(\S+): )?(.*)$", re.MULTILINE)
@@ -41,7 +41,7 @@ def environment(sim, version):
     return dict(
         os.environ,
         BOOST_TEST_COLOR_OUTPUT="0",
-        CUDASIM_RUNTIME_VERSION=max(version, OLDEST_RUNTIME, key=number),
+        CUDASIM_RUNTIME_VERSION=sorted((OLDEST_RUNTIME, version, NEWEST_RUNTIME), key=number)[1],
         CUDASIM_TEST_DRIVER="sim",
         LD_LIBRARY_PATH=":".join(path + ([before] if before else [])),
     )

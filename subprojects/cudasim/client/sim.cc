@@ -91,8 +91,8 @@ bool Sim::FindVariable(const char* name, void** address, size_t* size) {
 
 std::uint64_t Sim::KernelContextId() { return IsActive() ? GetControl()->kernel_context_id() : 0; }
 
-void Sim::ReadTexture(CUtexObject texture, float x, float y, float texel[4]) {
-  if (IsActive()) GetControl()->read_texture(texture, x, y, texel);
+CUresult Sim::ReadTexture(CUtexObject texture, float x, float y, float texel[4]) {
+  return IsActive() ? GetControl()->read_texture(texture, x, y, texel) : CUDA_SUCCESS;
 }
 
 CUresult Sim::ReadSurface(CUsurfObject surface, size_t x, size_t y, void* data, size_t bytes) {

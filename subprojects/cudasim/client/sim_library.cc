@@ -26,7 +26,7 @@ const LibraryControl* ControlOf(const char* name) {
 bool MayBeSimulated(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   for (const char* prefix :
-       {"libcublas.", "libcufft.", "libcusolver.", "libcusparse.", "libnccl."}) {
+       {"libcublas.", "libcufft.", "libcurand.", "libcusolver.", "libcusparse.", "libnccl."}) {
     if (name.rfind(prefix, 0) == 0) return true;
   }
   return false;
@@ -57,7 +57,7 @@ const LibraryControl* ControlWith(const char* entry) {
   }
   if (controls.empty()) return nullptr;
   std::fprintf(stderr,
-               "cudasim: \"%s\" is no entry of a simulated library that is loaded "
+               "cudasim: \"%s\" is modelled by no simulated library that is loaded "
                "(SimLibrary::EntryName lists them)\n",
                entry);
   std::abort();

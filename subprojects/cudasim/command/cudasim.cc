@@ -37,8 +37,8 @@ constexpr char kUsage[] =
     R"(usage: cudasim [OPTION...] -- PROGRAM [ARGUMENT...]
 
 Runs PROGRAM on a simulated CUDA driver, runtime and libraries, and prints afterwards, to
-standard error, which driver calls each of its processes made, what they left alive, and which
-entries they asked for and did not find.
+standard error, which driver calls each of its processes made, what they left alive, which
+entries they asked for and did not find, and what they called that is not modelled.
 
   --devices N              the number of devices: 0 to %d (default: 2)
   --driver-version V       the driver's version: %s (default: %s)
@@ -141,8 +141,8 @@ class Driver {
   const Control* control_;
 };
 
-// The versions that there are drivers of, beside the newest.
-std::vector<std::string> OldVersions(const fs::path& simulation) {
+// The versions that there are drivers of, beside the default.
+std::vector<std::string> OtherVersions(const fs::path& simulation) {
   std::vector<std::string> versions;
   for (const fs::directory_entry& entry : fs::directory_iterator(simulation)) {
     if (fs::exists(entry.path() / "libcuda.so.1")) versions.push_back(entry.path().filename());
@@ -209,17 +209,17 @@ std::string CheckedSchedule(const std::string& text) {
   return text;
 }
 
-void PrintUsage(const Driver& driver, const std::vector<std::string>& old_versions) {
-  std::printf(kUsage, kMaxDevices, Join(old_versions, ", ").c_str(), driver.version().c_str());
+void PrintUsage(const Driver& driver, const std::vector<std::string>& other_versions) {
+  std::printf(kUsage, kMaxDevices, Join(other_versions, ", ").c_str(), driver.version().c_str());
 }
 
-Options Parse(char** argv, const Driver& driver, const std::vector<std::string>& old_versions) {
+Options Parse(char** argv, const Driver& driver, const std::vector<std::string>& other_versions) {
   Options options;
   char** word = argv + 1;
   for (; *word != nullptr && std::strcmp(*word, "--") != 0; ++word) {
     std::string name = *word;
     if (name == "--help") {
-      PrintUsage(driver, old_versions);
+      PrintUsage(driver, other_versions);
       std::exit(0);
     }
     if (name == "--skip-unknown-kernels") {
@@ -240,10 +240,10 @@ Options Parse(char** argv, const Driver& driver, const std::vector<std::string>&
       options.schedule = CheckedSchedule(value);
     } else if (value != driver.version()) {
       const bool known =
-          std::find(old_versions.begin(), old_versions.end(), value) != old_versions.end();
+          std::find(other_versions.begin(), other_versions.end(), value) != other_versions.end();
       if (!known) {
         FailUsage("--driver-version " + std::string(value) + ": there are " +
-                  Join(old_versions, ", ") + " and " + driver.version());
+                  Join(other_versions, ", ") + " and " + driver.version());
       }
       options.version = value;
     }
@@ -402,7 +402,7 @@ void PrintReports(const fs::path& folder) {
 int main(int, char** argv) {
   const fs::path simulation = FindSimulation();
   const Driver driver(simulation);
-  const Options options = Parse(argv, driver, OldVersions(simulation));
+  const Options options = Parse(argv, driver, OtherVersions(simulation));
   char folder[] = "/tmp/cudasim-XXXXXX";
   if (mkdtemp(folder) == nullptr) Fail(std::string("/tmp: ") + std::strerror(errno));
   const int status = Run(options, simulation, folder);

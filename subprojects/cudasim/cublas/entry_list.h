@@ -5,10 +5,7 @@
 //
 //   ROW(X, letter, type)
 //
-// Not here: cuBLASLt, cuBLASXt, the functions with 64-bit sizes, those of packed, banded,
-// symmetric and Hermitian matrices, mixed and half precision, rotations, factorisations,
-// the logger, emulation. A program that calls one of these does not start on the
-// simulation: its symbol is missing.
+// What NVIDIA's exports and is not here (names.inc) is not modelled: see runtime/stubs.cc.
 
 #ifndef CUDASIM_CUBLAS_ENTRY_LIST_H_
 #define CUDASIM_CUBLAS_ENTRY_LIST_H_

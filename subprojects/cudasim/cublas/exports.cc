@@ -66,6 +66,8 @@ namespace cudasim::library {
 
 const EntryTable& Entries() { return cudasim::cublas::kTable; }
 
+const int kNotSupported = CUBLAS_STATUS_NOT_SUPPORTED;
+
 int RefusalOf(CUresult code) {
   if (code == CUDA_ERROR_DEINITIALIZED) {
     cudasim::driver::Panic("cuBLAS was to compute after the end of the driver; a real one crashes");

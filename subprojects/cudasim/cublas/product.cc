@@ -7,7 +7,7 @@
 
 #include "cublas/dense.h"
 #include "cublas/rows.h"
-#include "driver/panic.h"
+#include "runtime/not_modelled.h"
 
 namespace cudasim::cublas {
 namespace {
@@ -236,8 +236,9 @@ Status GemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t o
     if (type_c == CUDA_C_32F) return multiply(cuComplex{});
     if (type_c == CUDA_C_64F) return multiply(cuDoubleComplex{});
   }
-  cudasim::driver::Panic("cublasGemmEx of the types %d, %d, %d, computed in %d, is not simulated",
-                         type_a, type_b, type_c, compute);
+  // Not modelled: cuBLAS's products of mixed types, of others than float and double, or at another
+  // precision.
+  return static_cast<Status>(cudasim::runtime::NotModelled("cublasGemmEx"));
 }
 
 }  // namespace

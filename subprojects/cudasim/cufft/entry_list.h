@@ -3,8 +3,7 @@
 // Every call of the simulated cuFFT, once: see library/exports.h. Each says itself
 // what context it needs.
 //
-// Not here: cufftXt and its callbacks, properties of plans. A program that calls one of
-// these does not start on the simulation: its symbol is missing.
+// What NVIDIA's exports and is not here (names.inc) is not modelled: see runtime/stubs.cc.
 
 #ifndef CUDASIM_CUFFT_ENTRY_LIST_H_
 #define CUDASIM_CUFFT_ENTRY_LIST_H_

@@ -265,6 +265,8 @@ namespace cudasim::library {
 
 const EntryTable& Entries() { return cudasim::cufft::kTable; }
 
+const int kNotSupported = CUFFT_NOT_SUPPORTED;
+
 int RefusalOf(CUresult code) { return code == CUDA_SUCCESS ? CUFFT_SUCCESS : CUFFT_INTERNAL_ERROR; }
 
 }  // namespace cudasim::library

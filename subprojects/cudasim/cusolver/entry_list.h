@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuSOLVER, once: see library/exports.h. Of its dense
-// part there is the Cholesky factorisation, of the others nothing. A program that calls
-// something else does not start on the simulation: its symbol is missing.
+// part there is the Cholesky factorisation, of the others nothing. What NVIDIA's exports and
+// is not here (names.inc) is not modelled: see runtime/stubs.cc.
 
 #ifndef CUDASIM_CUSOLVER_ENTRY_LIST_H_
 #define CUDASIM_CUSOLVER_ENTRY_LIST_H_

@@ -263,6 +263,8 @@ namespace cudasim::library {
 
 const EntryTable& Entries() { return cudasim::cusolver::kTable; }
 
+const int kNotSupported = CUSOLVER_STATUS_NOT_SUPPORTED;
+
 int RefusalOf(CUresult code) { return cudasim::cusolver::ToStatus(code); }
 
 }  // namespace cudasim::library

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuSPARSE, once: see library/exports.h. There is the
-// product of a matrix in CSR format and a vector. A program that calls something else does
-// not start on the simulation: its symbol is missing.
+// product of a matrix in CSR format and a vector. What NVIDIA's exports and is not here
+// (names.inc) is not modelled: see runtime/stubs.cc.
 
 #ifndef CUDASIM_CUSPARSE_ENTRY_LIST_H_
 #define CUDASIM_CUSPARSE_ENTRY_LIST_H_

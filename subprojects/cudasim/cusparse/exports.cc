@@ -24,6 +24,7 @@
 #include "library/exports.h"
 #include "library/kernel.h"
 #include "runtime/driver.h"
+#include "runtime/not_modelled.h"
 
 namespace cudasim::cusparse {
 
@@ -188,14 +189,11 @@ Status DestroyVector(cusparseConstDnVecDescr_t vector) {
   return CUSPARSE_STATUS_SUCCESS;
 }
 
-// Of one type throughout, and with indices of 32 bits.
-void PanicUnlessSimulated(const Csr& a, const DenseVector& x, const DenseVector& y) {
-  const bool is_simulated = IsType(a.type) && x.type == a.type && y.type == a.type &&
-                            a.offset_type == CUSPARSE_INDEX_32I &&
-                            a.index_type == CUSPARSE_INDEX_32I;
-  if (is_simulated) return;
-  Panic("cusparseSpMV of the types %d, %d, %d with offsets %d and indices %d is not simulated",
-        a.type, x.type, y.type, a.offset_type, a.index_type);
+// Not modelled: cuSPARSE's products of mixed types, of others than float and double, or with
+// indices of 64 bits.
+bool IsModelled(const Csr& a, const DenseVector& x, const DenseVector& y) {
+  return IsType(a.type) && x.type == a.type && y.type == a.type &&
+         a.offset_type == CUSPARSE_INDEX_32I && a.index_type == CUSPARSE_INDEX_32I;
 }
 
 bool IsOperation(cusparseOperation_t operation) {
@@ -222,7 +220,9 @@ Status Check(const char* call, CUDASIM_CUSPARSE_SPMV, Handle* found) {
   if (ToVector(y)->size != (is_plain ? matrix.rows : matrix.columns)) {
     return Illegal(call, 7, "vecY");
   }
-  PanicUnlessSimulated(matrix, *ToVector(x), *ToVector(y));
+  if (!IsModelled(matrix, *ToVector(x), *ToVector(y))) {
+    return static_cast<Status>(cudasim::runtime::NotModelled(call));
+  }
   return compute == matrix.type ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 
@@ -303,6 +303,8 @@ const char* Export_GetErrorString(Status status) { return TextOf(status).text; }
 namespace cudasim::library {
 
 const EntryTable& Entries() { return cudasim::cusparse::kTable; }
+
+const int kNotSupported = CUSPARSE_STATUS_NOT_SUPPORTED;
 
 int RefusalOf(CUresult code) {
   return code == CUDA_SUCCESS ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INTERNAL_ERROR;

@@ -78,6 +78,7 @@ constexpr Control kControl = {
     TotalCalls,
     ResetCalls,
     UnmodelledCallsOf,
+    CountUnmodelled,
     EntryName,
     FindEntry,
     Live,

@@ -13,7 +13,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 13;
+inline constexpr int kControlVersion = 14;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -30,6 +30,7 @@ struct Control {
   std::uint64_t (*total_calls)();
   void (*reset_calls)();
   std::uint64_t (*unmodelled_calls)(const char*);
+  void (*count_unmodelled)(const char*);
   const char* (*entry_name)(size_t);
   void* (*find_entry)(const char*);
   cudasim::SimLive (*live)();
@@ -40,7 +41,7 @@ struct Control {
   bool (*find_variable)(const char*, void**, size_t*);
   std::uint64_t (*kernel_context_id)();
   bool (*kernel_may_access)(const void*, size_t);
-  void (*read_texture)(CUtexObject, float, float, float*);
+  CUresult (*read_texture)(CUtexObject, float, float, float*);
   CUresult (*read_surface)(CUsurfObject, size_t, size_t, void*, size_t);
   CUresult (*write_surface)(CUsurfObject, size_t, size_t, const void*, size_t);
   void (*deinitialize)();

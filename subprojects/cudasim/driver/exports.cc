@@ -56,6 +56,7 @@ constexpr bool IsDeclared(std::string_view function) {
   CUDASIM_TYPEDEF(Base, version, suffix)                                            \
   using PFN_cu##Base##_v##twin_version##_##twin_suffix = CUresult (*)();
 CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
+CUDASIM_LATER_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 #undef CUDASIM_TYPEDEF
 #undef CUDASIM_TYPEDEF_TWIN
 

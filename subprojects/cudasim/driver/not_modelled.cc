@@ -2,44 +2,51 @@
 
 #include "driver/not_modelled.h"
 
-#include <atomic>
-#include <cstring>
+#include <mutex>
 
 #include "driver/api.h"
-#include "driver/call_book.h"
 #include "driver/entry.h"
 
 namespace cudasim::driver {
 namespace {
 
-std::atomic<std::uint64_t> calls_of_row[CallBook::kMaxEntries];
+using UnmodelledBook = std::map<std::string, std::uint64_t>;
+
+// A panic reports them, so that the mutex is one that no panic is called under.
+std::mutex unmodelled_mutex;
+UnmodelledBook& UnmodelledCounts() {
+  static auto& counts = *new UnmodelledBook;  // called until the very end
+  return counts;
+}
 
 }  // namespace
 
 CUresult NotModelled() {
-  calls_of_row[IndexOf(*ThisCall().entry)].fetch_add(1, std::memory_order_relaxed);
+  CountUnmodelled(ThisCall().entry->symbol);
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-std::vector<std::pair<const char*, std::uint64_t>> UnmodelledCalls() {
-  std::vector<std::pair<const char*, std::uint64_t>> called;
-  for (const Entry& entry : Entries()) {
-    const std::uint64_t calls = calls_of_row[IndexOf(entry)].load(std::memory_order_relaxed);
-    if (calls > 0) called.emplace_back(entry.symbol, calls);
-  }
-  return called;
+void CountUnmodelled(const char* symbol) {
+  const std::lock_guard<std::mutex> lock(unmodelled_mutex);
+  ++UnmodelledCounts()[symbol];
+}
+
+UnmodelledBook UnmodelledCalls() {
+  const std::lock_guard<std::mutex> lock(unmodelled_mutex);
+  return UnmodelledCounts();
 }
 
 std::uint64_t UnmodelledCallsOf(const char* symbol) {
   std::uint64_t total = 0;
   for (const auto& [called, calls] : UnmodelledCalls()) {
-    if (symbol == nullptr || std::strcmp(called, symbol) == 0) total += calls;
+    if (symbol == nullptr || called == symbol) total += calls;
   }
   return total;
 }
 
 void ResetUnmodelledCalls() {
-  for (std::atomic<std::uint64_t>& calls : calls_of_row) calls.store(0, std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> lock(unmodelled_mutex);
+  UnmodelledCounts().clear();
 }
 
 }  // namespace cudasim::driver

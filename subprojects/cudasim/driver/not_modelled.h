@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls of entries that are exported and not modelled (unmodelled_list.h), per symbol.
+// Calls of what is not modelled, per symbol: entries of unmodelled_list.h, calls of modelled ones
+// that asked for more than there is, and those of the runtime and the toolkit libraries.
 //
 // Threads: any.
 
@@ -8,17 +9,19 @@
 #define CUDASIM_DRIVER_NOT_MODELLED_H_
 
 #include <cstdint>
-#include <utility>
-#include <vector>
+#include <map>
+#include <string>
 
 namespace cudasim::driver {
 
-// Those that got this far: not one that took a fault, or that the process's state refused.
-// `symbol` is "cuGraphGetEdges_v2"; null: all.
-std::uint64_t UnmodelledCallsOf(const char* symbol);
+// NotModelled() of api.h counts the entry that this thread is in: not a call that took a fault, or
+// that the process's state refused. `symbol` is "cuGraphGetEdges_v2".
+void CountUnmodelled(const char* symbol);
 
-// Of each symbol that was called, in the order of the list.
-std::vector<std::pair<const char*, std::uint64_t>> UnmodelledCalls();
+std::map<std::string, std::uint64_t> UnmodelledCalls();
+
+// `symbol` null: of all.
+std::uint64_t UnmodelledCallsOf(const char* symbol);
 
 void ResetUnmodelledCalls();
 

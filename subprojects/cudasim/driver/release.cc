@@ -7,21 +7,23 @@
 namespace cudasim::driver {
 namespace {
 
-// Read off <cuda.h> of 11.7, 11.8, 12.0 to 12.6, 12.8, 12.9 and 13.0. Of drivers before 11.8
-// that is 11.7's: what an older one lacks besides is not simulated.
+// Read off <cuda.h> of 11.7, 11.8, 12.0 to 12.6, 12.8, 12.9 and 13.0 to 13.5. Of drivers
+// before 11.8 that is 11.7's: what an older one lacks besides is not simulated.
 constexpr Release kReleases[] = {
     {0, 125, 10, 7, 0x1f, 30},      {11080, 125, 16, 7, 0x1f, 30},  {12000, 130, 16, 7, 0x1f, 31},
     {12010, 133, 16, 7, 0xff, 31},  {12020, 135, 16, 7, 0xff, 31},  {12030, 135, 16, 7, 0xff, 32},
     {12040, 135, 16, 7, 0xff, 34},  {12050, 136, 16, 10, 0xff, 34}, {12080, 144, 16, 10, 0xff, 34},
-    {13000, 148, 16, 10, 0xff, 35},
+    {13000, 148, 16, 10, 0xff, 35}, {13010, 149, 16, 10, 0xff, 36}, {13030, 157, 17, 10, 0xff, 36},
+    {13040, 162, 18, 11, 0xff, 36},
 };
+constexpr Release kModelled = kReleases[9];
+static_assert(kModelled.version == 13000);
 #if CUDA_VERSION >= 13000 && CUDA_VERSION < 13010
-constexpr Release kNewest = kReleases[sizeof(kReleases) / sizeof(kReleases[0]) - 1];
-static_assert(kNewest.device_attributes == CU_DEVICE_ATTRIBUTE_MAX);
-static_assert(kNewest.function_attributes == CU_FUNC_ATTRIBUTE_MAX);
-static_assert(kNewest.limits == CU_LIMIT_MAX);
-static_assert(kNewest.context_flags == CU_CTX_FLAGS_MASK);
-static_assert(kNewest.jit_options == CU_JIT_NUM_OPTIONS);
+static_assert(kModelled.device_attributes == CU_DEVICE_ATTRIBUTE_MAX);
+static_assert(kModelled.function_attributes == CU_FUNC_ATTRIBUTE_MAX);
+static_assert(kModelled.limits == CU_LIMIT_MAX);
+static_assert(kModelled.context_flags == CU_CTX_FLAGS_MASK);
+static_assert(kModelled.jit_options == CU_JIT_NUM_OPTIONS);
 #endif
 
 struct ErrorRelease {
@@ -54,6 +56,8 @@ const Release& ThisRelease() {
   }
   return *found;
 }
+
+const Release& ModelledRelease() { return kModelled; }
 
 int ReleaseOfError(CUresult code) {
   for (const ErrorRelease& row : kErrorReleases) {

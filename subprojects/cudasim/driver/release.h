@@ -23,6 +23,9 @@ struct Release {
 // That of the driver's version.
 const Release& ThisRelease();
 
+// CUDA 13.0's: what is newer has values that are not modelled.
+const Release& ModelledRelease();
+
 // The version whose header first has it; 0 for what is older than 11.8.
 int ReleaseOfError(CUresult code);
 

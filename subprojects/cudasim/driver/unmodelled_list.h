@@ -186,6 +186,53 @@
   X(TexRefSetMipmappedArray, 5000, "", NotModelled, kInitialized, (), ())                         \
   T(WaitExternalSemaphoresAsync, 10000, "", 10000, ptsz, NotModelled, kInitialized, (), ())
 
+// Of the headers of CUDA 13.1 to 13.5, with the versions of their typedefs. The simulation compiles
+// with those of 13.0, which have none to hold a row against.
+#define CUDASIM_LATER_ENTRIES(X, T)                                                               \
+  X(CheckpointOperationComplete, 13040, "", NotModelled, kInitialized, (), ())                    \
+  X(CoredumpDeregisterCompleteCallback, 13020, "", NotModelled, kInitialized, (), ())             \
+  X(CoredumpDeregisterStartCallback, 13020, "", NotModelled, kInitialized, (), ())                \
+  X(CoredumpRegisterCompleteCallback, 13020, "", NotModelled, kInitialized, (), ())               \
+  X(CoredumpRegisterStartCallback, 13020, "", NotModelled, kInitialized, (), ())                  \
+  X(DevSmResourceSplit, 13010, "", NotModelled, kInitialized, (), ())                             \
+  X(DeviceGetCliqueCount, 13040, "", NotModelled, kInitialized, (), ())                           \
+  X(DeviceGetCliqueInfo, 13040, "", NotModelled, kInitialized, (), ())                            \
+  X(DeviceGetFabricClusterUuid, 13040, "", NotModelled, kInitialized, (), ())                     \
+  T(FabricCpyBatchAsync, 13050, "", 13050, ptsz, NotModelled, kInitialized, (), ())               \
+  X(FuncGetParamCount, 13020, "", NotModelled, kInitialized, (), ())                              \
+  X(GraphAddNode, 13040, "_v3", NotModelled, kInitialized, (), ())                                \
+  X(GraphExecGetId, 13010, "", NotModelled, kInitialized, (), ())                                 \
+  X(GraphGetId, 13010, "", NotModelled, kInitialized, (), ())                                     \
+  X(GraphNodeGetContainingGraph, 13010, "", NotModelled, kInitialized, (), ())                    \
+  X(GraphNodeGetLocalId, 13010, "", NotModelled, kInitialized, (), ())                            \
+  X(GraphNodeGetParams, 13020, "", NotModelled, kInitialized, (), ())                             \
+  X(GraphNodeGetToolsId, 13010, "", NotModelled, kInitialized, (), ())                            \
+  X(GraphNodeSetParams, 13040, "_v2", NotModelled, kInitialized, (), ())                          \
+  X(KernelGetParamCount, 13020, "", NotModelled, kInitialized, (), ())                            \
+  T(LaunchHostFunc, 13010, "_v2", 13010, ptsz, NotModelled, kInitialized, (), ())                 \
+  X(LogicalEndpointAddDevice, 13030, "", NotModelled, kInitialized, (), ())                       \
+  X(LogicalEndpointBindAddr, 13030, "", NotModelled, kInitialized, (), ())                        \
+  X(LogicalEndpointBindMem, 13030, "", NotModelled, kInitialized, (), ())                         \
+  X(LogicalEndpointCreate, 13030, "", NotModelled, kInitialized, (), ())                          \
+  X(LogicalEndpointDestroy, 13030, "", NotModelled, kInitialized, (), ())                         \
+  X(LogicalEndpointExport, 13030, "", NotModelled, kInitialized, (), ())                          \
+  X(LogicalEndpointGetLimits, 13030, "", NotModelled, kInitialized, (), ())                       \
+  X(LogicalEndpointIdRelease, 13030, "", NotModelled, kInitialized, (), ())                       \
+  X(LogicalEndpointIdReserve, 13030, "", NotModelled, kInitialized, (), ())                       \
+  X(LogicalEndpointImport, 13030, "", NotModelled, kInitialized, (), ())                          \
+  X(LogicalEndpointQuery, 13030, "", NotModelled, kInitialized, (), ())                           \
+  X(LogicalEndpointUnbind, 13030, "", NotModelled, kInitialized, (), ())                          \
+  X(MemGetLocationInfo, 13040, "", NotModelled, kInitialized, (), ())                             \
+  T(Memcpy3DWithAttributesAsync, 13020, "", 13020, ptsz, NotModelled, kInitialized, (), ())       \
+  T(MemcpyWithAttributesAsync, 13020, "", 13020, ptsz, NotModelled, kInitialized, (), ())         \
+  X(MulticastBindAddr, 13010, "_v2", NotModelled, kInitialized, (), ())                           \
+  X(MulticastBindMem, 13010, "_v2", NotModelled, kInitialized, (), ())                            \
+  T(StreamBeginCaptureToCig, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())           \
+  T(StreamBeginRecaptureToGraph, 13030, "", 13030, ptsz, NotModelled, kInitialized, (), ())       \
+  T(StreamEndCaptureToCig, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())             \
+  T(StreamGetDevResource, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())              \
+  X(TensorMapSetAllocationClass, 13050, "", NotModelled, kInitialized, (), ())
+
 // Declared by cudaGL.h, cudaEGL.h and cudaVDPAU.h. Their typedefs need headers that are not of the
 // toolkit: no version here is held against them.
 #define CUDASIM_GRAPHICS_ENTRIES(X, T)                                                            \

@@ -4,6 +4,16 @@
 
 #include "runtime/context.h"
 #include "runtime/driver.h"
+#include "runtime/not_modelled.h"
+
+namespace cudasim::runtime {
+
+int NotModelled(const char* symbol) {
+  CountUnmodelled(symbol);
+  return cudasim::library::kNotSupported;
+}
+
+}  // namespace cudasim::runtime
 
 namespace cudasim::library {
 namespace {

@@ -33,10 +33,11 @@ struct EntryTable {
   const Entry* end() const { return begin_row + count; }
 };
 
-// Each library defines these two: its entries, and its code for a floor that could not be
-// established (0 only for success).
+// Each library defines these three: its entries, its code for a floor that could not be
+// established (0 only for success), and the one for what is not modelled.
 const EntryTable& Entries();
 int RefusalOf(CUresult code);
+extern const int kNotSupported;
 
 // The counters and faults of this library; an entry is its row in Entries().
 cudasim::driver::CallBook& TheBook();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated NCCL that returns a code, once: see library/exports.h. There are
-// communicators of one rank per process or thread, and two collectives; there are no groups. A
-// program that calls something else does not start on the simulation: its symbol is missing.
+// communicators of one rank per process or thread, and two collectives; there are no groups.
+// What NVIDIA's exports and is not here (names.inc) is not modelled: see runtime/stubs.cc.
 
 #ifndef CUDASIM_NCCL_ENTRY_LIST_H_
 #define CUDASIM_NCCL_ENTRY_LIST_H_

@@ -16,7 +16,7 @@
 //   which the communicator works on. Memory of another context can.
 // - Two ranks of a communicator cannot be on one device: ncclInvalidUsage.
 //
-// A collective is done when the call returns. In a capture it is not modelled and aborts.
+// A collective is done when the call returns.
 
 #include <nccl.h>
 
@@ -34,6 +34,7 @@
 #include "nccl/meeting.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
+#include "runtime/not_modelled.h"
 
 namespace cudasim::nccl {
 
@@ -257,15 +258,18 @@ Status CopyOwn(void* to, const void* from, size_t bytes, CUstream stream) {
                                          reinterpret_cast<CUdeviceptr>(from), bytes, stream));
 }
 
+Status NotModelledIn(const char* call) {
+  return static_cast<Status>(cudasim::runtime::NotModelled(call));
+}
+
 // `finish` makes of what all ranks have, in of_all[0], what each of them gets.
 template <typename Finish>
-Status CollectInPrimary(const void* from, void* to, size_t bytes, const Comm& comm, CUstream stream,
-                        const Finish& finish) {
+Status CollectInPrimary(const char* call, const void* from, void* to, size_t bytes,
+                        const Comm& comm, CUstream stream, const Finish& finish) {
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   Driver().cuStreamIsCapturing(stream, &capture);
-  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    Panic("a collective of NCCL in a capture is not modelled");
-  }
+  // Not modelled: collectives of NCCL in a capture, of more than one rank.
+  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return NotModelledIn(call);
   Bytes mine(bytes);
   const CUresult code = Run(comm, stream, {mine.data(), from, bytes, false});
   if (code != CUDA_SUCCESS) return ToStatus(code);
@@ -277,15 +281,15 @@ Status CollectInPrimary(const void* from, void* to, size_t bytes, const Comm& co
 }
 
 template <typename Finish>
-Status Collect(const void* from, void* to, size_t bytes, ncclComm_t handle, cudaStream_t stream,
-               const Finish& finish) {
+Status Collect(const char* call, const void* from, void* to, size_t bytes, ncclComm_t handle,
+               cudaStream_t stream, const Finish& finish) {
   const Comm comm = Find(handle);
   if (comm.ranks == 1) return CopyOwn(to, from, bytes, stream);
   int callers = 0;
   CUresult code = GetDevice(&callers);
   if (code == CUDA_SUCCESS) code = SetDevice(comm.device);
   if (code != CUDA_SUCCESS) return ToStatus(code);
-  const Status status = CollectInPrimary(from, to, bytes, comm, stream, finish);
+  const Status status = CollectInPrimary(call, from, to, bytes, comm, stream, finish);
   code = SetDevice(callers);
   return status != ncclSuccess ? status : ToStatus(code);
 }
@@ -294,8 +298,9 @@ Status AllReduce(const void* from, void* to, size_t count, ncclDataType_t type, 
                  ncclComm_t comm, cudaStream_t stream) {
   if (type < 0 || type >= ncclNumTypes || op < 0 || op >= ncclNumOps) return ncclInvalidArgument;
   const Type element = TypeOf(type);
-  if (element.size == 0) Panic("ncclAllReduce: type %d is not modelled", static_cast<int>(type));
-  return Collect(from, to, count * element.size, comm, stream,
+  // Not modelled: NCCL's types of 8 and 16 bits that are no integers.
+  if (element.size == 0) return NotModelledIn("ncclAllReduce");
+  return Collect("ncclAllReduce", from, to, count * element.size, comm, stream,
                  [&](std::vector<Bytes>* of_all) { element.reduce(op, of_all); });
 }
 
@@ -305,10 +310,10 @@ Status Broadcast(const void* from, void* to, size_t count, ncclDataType_t type, 
   const Comm found = Find(comm);
   if (root < 0 || root >= found.ranks) return ncclInvalidArgument;
   const Type element = TypeOf(type);
-  if (element.size == 0) Panic("ncclBroadcast: type %d is not modelled", static_cast<int>(type));
+  if (element.size == 0) return NotModelledIn("ncclBroadcast");
   // Only the root's is read.
-  return Collect(found.rank == root ? from : to, to, count * element.size, comm, stream,
-                 [root](std::vector<Bytes>* of_all) {
+  return Collect("ncclBroadcast", found.rank == root ? from : to, to, count * element.size, comm,
+                 stream, [root](std::vector<Bytes>* of_all) {
                    of_all->front() = (*of_all)[static_cast<size_t>(root)];
                  });
 }
@@ -350,6 +355,8 @@ __attribute__((visibility("default"))) const char* ncclGetLastError(ncclComm_t) 
 namespace cudasim::library {
 
 const EntryTable& Entries() { return cudasim::nccl::kTable; }
+
+const int kNotSupported = ncclInvalidUsage;  // there is no code for it
 
 int RefusalOf(CUresult code) { return cudasim::nccl::ToStatus(code); }
 

@@ -140,6 +140,10 @@ const cudasim::driver::Tool* TheTool() {
   return the_tool.load(std::memory_order_acquire);
 }
 
+void CountUnmodelled(const char* symbol) {
+  if (const auto* control = TheControl()) control->count_unmodelled(symbol);
+}
+
 int RuntimeVersion() {
   static const int version = ReadRuntimeVersion();
   return version;

@@ -99,6 +99,9 @@ const cudasim::driver::Tool* TheTool();
 // CUDART_VERSION, or the one that CUDASIM_RUNTIME_VERSION asks for.
 int RuntimeVersion();
 
+// Tells the simulated driver, which it loads, of a call that is not modelled. Threads: any.
+void CountUnmodelled(const char* symbol);
+
 inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
 
 // The same number, also where the runtime has no name for it (measured with every code on

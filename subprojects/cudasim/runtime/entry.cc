@@ -8,6 +8,7 @@
 #include "driver/panic.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
+#include "runtime/not_modelled.h"
 #include "runtime/thread.h"
 
 namespace cudasim::runtime {
@@ -49,6 +50,12 @@ size_t IndexOf(const char* name) {
 }
 
 }  // namespace
+
+int NotModelled(const char* symbol) {
+  CountUnmodelled(symbol);
+  ThisThreadState().last_error = cudaErrorNotSupported;
+  return cudaErrorNotSupported;
+}
 
 bool IsPerThread() { return ThisThreadState().per_thread; }
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "driver/handle_number.h"
-#include "driver/panic.h"
 #include "runtime/api.h"
 #include "runtime/arguments.h"
 #include "runtime/driver.h"
+#include "runtime/not_modelled.h"
 #include "runtime/registry.h"
 #include "runtime/stream.h"
 
@@ -87,9 +87,8 @@ cudaError_t LaunchKernel(const void* symbol, dim3 grid, dim3 block, void** argum
 cudaError_t LaunchKernelExC(const cudaLaunchConfig_t* config, const void* symbol,
                             void** arguments) {
   if (config == nullptr) PanicNull("cudaLaunchKernelExC");
-  if (config->numAttrs > 0) {
-    cudasim::driver::Panic("cudaLaunchKernelExC: attributes of launches are not simulated");
-  }
+  // Not modelled: attributes of the runtime's launches.
+  if (config->numAttrs > 0) return static_cast<cudaError_t>(NotModelled("cudaLaunchKernelExC"));
   return LaunchKernel(symbol, config->gridDim, config->blockDim, arguments,
                       config->dynamicSmemBytes, config->stream);
 }

@@ -360,13 +360,6 @@ CHILD(describe_garbage) {
   RAW(cuInit)(0);
   return Ends(RAW(cuArrayGetDescriptor)(&plane, reinterpret_cast<CUarray>(something)));
 }
-CHILD(sparse) {
-  DestroyedArray();
-  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0, CUDA_ARRAY3D_SPARSE);
-  CUarray array = nullptr;
-  return Ends(RAW(cuArray3DCreate)(&array, &shape));
-}
-
 CHILD(destroy_around_a_mipmap) {
   const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   CUcontext context = nullptr;
@@ -375,6 +368,25 @@ CHILD(destroy_around_a_mipmap) {
   RAW(cuCtxCreate)(&context, nullptr, 0, 0);
   RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2);
   return Ends(RAW(cuCtxDestroy)(context));
+}
+
+// A real driver has these.
+BOOST_AUTO_TEST_CASE(what_is_not_modelled_is_not_supported, *OnlySim()) {
+  const OwnContext own;
+  SetStack({own.get()});
+  Sim::ResetCalls();
+  CUarray array = nullptr;
+  CUmipmappedArray mipmap = nullptr;
+  for (const unsigned flag : {CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING}) {
+    const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0, flag);
+    IS(RAW(cuArray3DCreate)(&array, &shape), NOT_SUPPORTED);
+    IS(RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2), NOT_SUPPORTED);
+  }
+  const CUDA_ARRAY3D_DESCRIPTOR blocks = ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_BC1_UNORM, 4);
+  IS(RAW(cuArray3DCreate)(&array, &blocks), NOT_SUPPORTED);
+  BOOST_TEST(Sim::UnmodelledCalls("cuArray3DCreate_v2") == 3u);
+  BOOST_TEST(Sim::UnmodelledCalls("cuMipmappedArrayCreate") == 2u);
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
@@ -388,7 +400,6 @@ BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   check("describe_orphan", "the array's context was destroyed or reset");
   check("copy_to_destroyed", "the array was destroyed");
   check("describe_garbage", "this never was an array");
-  check("sparse", "not simulated");
   check("destroy_around_a_mipmap", "destroyed or reset with a mipmapped array in it");
 }
 

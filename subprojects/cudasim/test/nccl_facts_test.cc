@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "test/facts.h"
 
 BOOST_AUTO_TEST_SUITE(nccl_facts)
 
 using namespace cudasim_facts;
+using cudasim::Sim;
 using cudasim_test::NeedsDevices;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -268,6 +271,17 @@ BOOST_AUTO_TEST_CASE(arguments_out_of_range_are_refused) {
   BOOST_CHECK_EQUAL(sum(ncclFloat, ncclMaxRedOp), ncclInvalidArgument);
   BOOST_CHECK_EQUAL(ncclBroadcast(nullptr, nullptr, 1, ncclFloat, 1, alone.get(), nullptr),
                     ncclInvalidArgument);
+}
+
+BOOST_AUTO_TEST_CASE(halves_are_not_modelled, *OnlySim()) {
+  const Alone alone;
+  Sim::ResetCalls();
+  BOOST_CHECK_EQUAL(ncclAllReduce(nullptr, nullptr, 1, ncclFloat16, ncclSum, alone.get(), nullptr),
+                    ncclInvalidUsage);
+  BOOST_CHECK_EQUAL(ncclBroadcast(nullptr, nullptr, 1, ncclFloat16, 0, alone.get(), nullptr),
+                    ncclInvalidUsage);
+  BOOST_TEST(Sim::UnmodelledCalls("ncclAllReduce") == 1u);
+  BOOST_TEST(Sim::UnmodelledCalls("ncclBroadcast") == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

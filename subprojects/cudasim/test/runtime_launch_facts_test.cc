@@ -115,6 +115,20 @@ BOOST_AUTO_TEST_CASE(a_host_function_launches_its_kernel) {
   BOOST_TEST(work.Result() == 13);
 }
 
+BOOST_AUTO_TEST_CASE(attributes_of_launches_are_not_modelled, *cudasim_test::OnlySim()) {
+  const Retained retained;
+  Work work;
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributePriority;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = config.blockDim = dim3(1);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  Sim::ResetCalls();
+  RT_IS(cudaLaunchKernelExC(&config, kSaxpy, work.arguments), NotSupported);
+  BOOST_TEST(Sim::UnmodelledCalls("cudaLaunchKernelExC") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_launch_with_nothing_current_binds_the_primary) {
   const Unused unused;
   RT_IS(cudaLaunchKernel(kSaxpy, dim3(0), dim3(1), nullptr, 0, nullptr), InvalidValue);

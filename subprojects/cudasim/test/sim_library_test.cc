@@ -320,7 +320,24 @@ CHILD(sparse_handle_of_a_dead_context) {
 
 CHILD(long_indices) {
   RAW(cuInit)(0);
-  return Multiply(0, CUSPARSE_INDEX_64I);
+  CHECK(Multiply(0, CUSPARSE_INDEX_64I) == CUSPARSE_STATUS_NOT_SUPPORTED);
+  CHECK(Sim::UnmodelledCalls("cusparseSpMV") == 1);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(other_types_are_not_supported, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("long_indices");
+  Sim::ResetCalls();
+  const Current current;
+  cublasHandle_t blas = nullptr;
+  BOOST_TEST(cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS);
+  const OnDevice<float> a({2}), b({3});
+  const float one = 1;
+  BOOST_TEST(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a.get(), CUDA_R_16F, 1,
+                          a.get(), CUDA_R_16F, 1, &one, b.get(), CUDA_R_32F, 1, CUBLAS_COMPUTE_32F,
+                          CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED);
+  BOOST_TEST(Sim::UnmodelledCalls("cublasGemmEx") == 1u);
+  BOOST_TEST(cublasDestroy(blas) == CUBLAS_STATUS_SUCCESS);
 }
 
 // Registered before cuInit, it runs after the end of the driver.
@@ -392,9 +409,8 @@ BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   CheckPanics("plan_of_a_dead_context", "of a context that is over");
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
   CheckPanics("sparse_handle_of_a_dead_context", "of a context that is over");
-  CheckPanics("long_indices", "is not simulated");
   CheckPanics("call_before_the_next", "the next call is 1");
-  CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
+  CheckPanics("unknown_entry", "\"cublasNothing\" is modelled by no");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -599,47 +599,36 @@ CHILD(read_destroyed_array) {
 }
 
 // A texture of `resource` is made as `sampling` says, and read.
-void ReadThrough(const CUDA_RESOURCE_DESC& resource, const CUDA_TEXTURE_DESC& sampling) {
+CUresult ReadThrough(const CUDA_RESOURCE_DESC& resource, const CUDA_TEXTURE_DESC& sampling) {
   CUtexObject texture = 0;
-  float texel[4];
-  Make(&texture, resource, sampling);
-  Sim::ReadTexture(texture, 0, 0, texel);
-}
-CUarray MakeArrayInOwnContext(CUarray_format format = CU_AD_FORMAT_FLOAT) {
-  CUcontext context = nullptr;
-  CUarray array = nullptr;
-  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0, 0, format);
-  RAW(cuInit)(0);
-  RAW(cuCtxCreate)(&context, nullptr, 0, 0);
-  RAW(cuArray3DCreate)(&array, &shape);
-  return array;
-}
-CHILD(read_filtered) {
-  ReadThrough(Of(MakeArrayInOwnContext()), Sampling(kClamp, 0, CU_TR_FILTER_MODE_LINEAR));
-  return 0;
-}
-CHILD(read_normalised) {
-  ReadThrough(Of(MakeArrayInOwnContext()), Sampling(kClamp, kNormalized));
-  return 0;
-}
-CHILD(read_border) {
-  ReadThrough(Of(MakeArrayInOwnContext()), Sampling(kBorder));
-  return 0;
-}
-CHILD(read_bytes) {
-  ReadThrough(Of(MakeArrayInOwnContext(CU_AD_FORMAT_UNSIGNED_INT8)), Sampling());
-  return 0;
-}
-CHILD(read_mipmap) {
-  CUmipmappedArray mipmap = nullptr;
-  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(4, 4, 0);
-  MakeArrayInOwnContext();
-  RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2);
-  ReadThrough(Of(mipmap), Sampling());
-  return 0;
+  float texel[4] = {1, 1, 1, 1};
+  OK(Make(&texture, resource, sampling));
+  const CUresult code = Sim::ReadTexture(texture, 0, 0, texel);
+  BOOST_TEST((texel[0] == 0 && texel[3] == 0));
+  OK(RAW(cuTexObjectDestroy)(texture));
+  return code;
 }
 
-BOOST_AUTO_TEST_CASE(garbage_and_what_is_not_simulated_panic, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(other_ways_to_read_are_not_supported, *OnlySim()) {
+  const Studio studio;
+  const OwnArray array(ArrayShape(8, 4, 0));
+  const OwnArray bytes(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8));
+  CUmipmappedArray mipmap = nullptr;
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(4, 4, 0);
+  OK(RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2));
+  Sim::ResetCalls();
+  IS(ReadThrough(Of(array.get()), Sampling(kClamp, 0, CU_TR_FILTER_MODE_LINEAR)), NOT_SUPPORTED);
+  IS(ReadThrough(Of(array.get()), Sampling(kClamp, kNormalized)), NOT_SUPPORTED);
+  IS(ReadThrough(Of(array.get()), Sampling(kBorder)), NOT_SUPPORTED);
+  IS(ReadThrough(Of(bytes.get()), Sampling()), NOT_SUPPORTED);
+  IS(ReadThrough(Of(mipmap), Sampling()), NOT_SUPPORTED);
+  BOOST_TEST(Sim::UnmodelledCalls("Sim::ReadTexture") == 5u);
+  OK(ReadThrough(Of(array.get()), Sampling()));
+  BOOST_TEST(Sim::UnmodelledCalls() == 5u);
+  OK(RAW(cuMipmappedArrayDestroy)(mipmap));
+}
+
+BOOST_AUTO_TEST_CASE(garbage_panics, *OnlySim()) {
   const auto check = [](const char* child, const std::string& text) {
     const cudasim_test::Ended ended = cudasim_test::RunChild(child);
     BOOST_TEST(ended.code == -SIGABRT, child);
@@ -647,11 +636,6 @@ BOOST_AUTO_TEST_CASE(garbage_and_what_is_not_simulated_panic, *OnlySim()) {
   };
   check("read_nothing", "which its context does not have");
   check("read_destroyed_array", "whose array was destroyed");
-  check("read_filtered", "linear filtering is not simulated");
-  check("read_normalised", "normalised texture coordinates are not simulated");
-  check("read_border", "texture borders are not simulated");
-  check("read_bytes", "channels that have not 32 bits is not simulated");
-  check("read_mipmap", "reading a mipmapped array through a texture is not simulated");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

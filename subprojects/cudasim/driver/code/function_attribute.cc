@@ -13,8 +13,11 @@
 namespace cudasim::driver {
 namespace {
 
-bool IsAttribute(CUfunction_attribute attribute) {
-  return static_cast<int>(attribute) >= 0 && attribute < ThisRelease().function_attributes;
+CUresult CheckAttribute(CUfunction_attribute attribute) {
+  if (static_cast<int>(attribute) < 0 || attribute >= ThisRelease().function_attributes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return attribute < ModelledRelease().function_attributes ? CUDA_SUCCESS : NotModelled();
 }
 
 bool HasRequiredCluster(const FunctionTraits& traits) { return traits.required_cluster[0] != 0; }
@@ -88,7 +91,9 @@ unsigned FunctionTraits::MaxThreads() const {
 
 CUresult FunctionSettings::Set(const FunctionTraits& traits, CUfunction_attribute attribute,
                                int value) {
-  if (!IsAttribute(attribute) || !CanBe(traits, attribute, value)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult code = CheckAttribute(attribute);
+  if (code != CUDA_SUCCESS) return code;
+  if (!CanBe(traits, attribute, value)) return CUDA_ERROR_INVALID_VALUE;
   const bool is_flag = attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
   const std::lock_guard<std::mutex> lock(mutex_);
   own_[attribute] = is_flag && value != 0 ? 1 : value;
@@ -97,7 +102,9 @@ CUresult FunctionSettings::Set(const FunctionTraits& traits, CUfunction_attribut
 
 CUresult FunctionSettings::Get(const FunctionTraits& traits, CUfunction_attribute attribute,
                                int* value) const {
-  if (value == nullptr || !IsAttribute(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult code = CheckAttribute(attribute);
+  if (code != CUDA_SUCCESS) return code;
   *value = Of(traits, attribute);
   return CUDA_SUCCESS;
 }
@@ -119,9 +126,10 @@ CUresult CheckCacheConfig(CUfunc_cache config) {
 }
 
 CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
-  if (value == nullptr || !IsAttribute(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUresult code = CheckAttribute(attribute);
   Function function;
-  const CUresult code = FindFunction(handle, &function);
+  if (code == CUDA_SUCCESS) code = FindFunction(handle, &function);
   if (code != CUDA_SUCCESS) return code;
   return function.settings->Get(function.entry->traits, attribute, value);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "driver/api.h"
 #include "driver/code/image/cubin.h"
 #include "driver/panic.h"
 #include "driver/release.h"
@@ -41,7 +42,6 @@ bool IsForCompiler(CUjit_option option) {
 }
 
 bool IsTaken(JitRequest::Call call, CUjit_option option) {
-  if (option < 0 || option >= CU_JIT_NUM_OPTIONS) return false;
   if (call == JitRequest::Call::kLinkAdd) return IsForCompiler(option);
   return call == JitRequest::Call::kLoad || option != CU_JIT_FALLBACK_STRATEGY;
 }
@@ -130,11 +130,8 @@ CUresult JitRequest::ReadOption(Call call, CUjit_option option, void** value) {
       return CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_REFERENCED_KERNEL_COUNT:
     case CU_JIT_REFERENCED_VARIABLE_COUNT:
-      if (call == Call::kLinkCreate) {
-        Panic(
-            "names that a link is to keep are not simulated; a real driver that is given "
-            "their count alone crashes");
-      }
+      // Not modelled: names that a link is to keep.
+      if (call == Call::kLinkCreate) return NotModelled();
       break;
     case CU_JIT_MIN_CTA_PER_SM:
       if (number != 0) others_.push_back(Numbered("-Xptxas=-minnctapersm=", number));

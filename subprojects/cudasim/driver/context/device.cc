@@ -123,6 +123,8 @@ CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice d
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (!IsAttribute(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  // Not modelled: attributes of devices and functions, and limits, that are newer than CUDA 13.0.
+  if (attribute >= ModelledRelease().device_attributes) return NotModelled();
   *value = ValueOf(attribute, device);
   return CUDA_SUCCESS;
 }

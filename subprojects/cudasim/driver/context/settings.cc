@@ -62,8 +62,8 @@ const LimitRow* FindLimit(CUlimit limit) {
 }
 
 CUresult LimitError(CUlimit limit) {
-  return limit < 0 || limit >= ThisRelease().limits ? CUDA_ERROR_INVALID_VALUE
-                                                    : CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (limit < 0 || limit >= ThisRelease().limits) return CUDA_ERROR_INVALID_VALUE;
+  return limit < ModelledRelease().limits ? CUDA_ERROR_UNSUPPORTED_LIMIT : NotModelled();
 }
 
 }  // namespace

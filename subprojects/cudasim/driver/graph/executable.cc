@@ -269,6 +269,9 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   code = FindExecutable(handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
+  for (const ExecutableNode& node : executable.nodes) {
+    if (node.is_enabled && !node.work.is_modelled) return NotModelled();
+  }
   const bool frees_on_launch =
       (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   if (!HasItsMemory(executable.nodes, frees_on_launch)) return CUDA_ERROR_INVALID_VALUE;

@@ -285,12 +285,12 @@ CUresult GraphAddEventWaitNode(CUgraphNode* handle, CUgraph graph, const CUgraph
                    [=](Work* work) { return MakeWaitWork(event, {}, work); });
 }
 
-// Nodes of other types, edges with data, and child graphs that the node takes over, are not
-// modelled.
+// Not modelled: nodes of conditions, of external semaphores and of batched memory operations, and
+// child graphs that a node takes over.
 CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
                       const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (edges != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (edges != nullptr) return NotModelled();
   switch (params->type) {
     case CU_GRAPH_NODE_TYPE_EMPTY:
       return GraphAddEmptyNode(handle, graph, dependencies, count);
@@ -323,7 +323,7 @@ CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dep
     default:
       break;
   }
-  return CUDA_ERROR_NOT_SUPPORTED;
+  return NotModelled();
 }
 
 CUresult GraphAddNodeFirst(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,

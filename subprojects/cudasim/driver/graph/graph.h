@@ -25,6 +25,7 @@ struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Incarnation incarnation;  // of the stream it was submitted to; no context: that of a launch
   std::function<bool()> is_valid;     // whether its memory is there
+  bool is_modelled = true;            // what a launch of a graph does with it
   std::function<void(CUstream)> run;  // in the stream it is given; null in an empty node
   std::function<void(CUgraphNodeParams*)> describe;  // what a node of it was made with; or null
   std::function<TaskPointer()> awaits;  // what else it waits for when it is submitted; or null

@@ -26,7 +26,8 @@ CUresult Check(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
       pool.handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  // Not modelled: nodes that allocate memory of the host.
+  if (pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return NotModelled();
   return IsDevice(pool.location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

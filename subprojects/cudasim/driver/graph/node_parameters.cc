@@ -132,8 +132,11 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
       return set(RemakeRecord(params->eventRecord.event));
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return set(RemakeWait(params->eventWait.event));
-    default:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+      return NotModelled();
   }
 }
 

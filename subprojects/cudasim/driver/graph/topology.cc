@@ -72,7 +72,8 @@ CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUg
   CUresult code = FindGraph(handle, &graph);
   if (code == CUDA_SUCCESS) code = FindEdges(*graph, from, to, count, &edges);
   if (code != CUDA_SUCCESS) return code;
-  if (!AreDefault(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
+  // Not modelled: edges with data, of a graph or of a capture.
+  if (!AreDefault(data, count)) return NotModelled();
   const auto lock = Captures::Lock();
   for (const Edge& edge : edges) {
     if (edge.IsThere()) return CUDA_ERROR_INVALID_VALUE;

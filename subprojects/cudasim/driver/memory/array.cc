@@ -176,11 +176,11 @@ size_t CountArrays() { return Arrays().CountAlive() + Mipmaps().CountAlive(); }
 
 CUresult Array3DCreate(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
   Incarnation incarnation;
-  const CUresult code = CurrentReady(&incarnation);
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr || shape == nullptr || !IsArrayShape(*shape)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (handle == nullptr || shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  code = CheckArrayShape(*shape);
+  if (code != CUDA_SUCCESS) return code;
   return Add(incarnation, *shape, &Arrays(), handle);
 }
 
@@ -228,9 +228,9 @@ CUresult MipmappedArrayCreate(CUmipmappedArray* handle, const CUDA_ARRAY3D_DESCR
   MipmappedArray array;
   CUresult code = CurrentReady(&array.incarnation);
   if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr || shape == nullptr || !IsArrayShape(*shape)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (handle == nullptr || shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  code = CheckArrayShape(*shape);
+  if (code != CUDA_SUCCESS) return code;
   code = AddLevels(*shape, std::clamp(levels, 1u, MaxLevels(*shape)), &array);
   if (code == CUDA_SUCCESS) code = Mipmaps().Add(array, handle);
   if (code != CUDA_SUCCESS) RemoveLevels(array);

@@ -59,10 +59,9 @@ void DropArraysOf(std::uint64_t context_id);
 // Arrays and mipmapped arrays; levels are not counted.
 size_t CountArrays();
 
-// Whether a device of 9.0 has such an array. Panics for one that it has and this
-// simulation has not: block-compressed and packed formats, sparse, deferred and video
-// arrays.
-bool IsArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape);
+// INVALID_VALUE unless a device of 9.0 has such an array; NOT_SUPPORTED, counted, for one that it
+// has and this simulation has not.
+CUresult CheckArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape);
 
 // How many levels a mipmapped array can have.
 unsigned MaxLevels(const CUDA_ARRAY3D_DESCRIPTOR& shape);

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "driver/panic.h"
+#include "driver/api.h"
 
 namespace cudasim::driver {
 namespace {
 
 constexpr unsigned kFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                             CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
-constexpr unsigned kFlagsNotSimulated =
+constexpr unsigned kFlagsNotModelled =
     CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
 
 struct Limits {
@@ -67,18 +67,9 @@ bool IsSize(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
 
 // Formats that a real driver has: block-compressed, with one number of channels each,
 // and the packed one.
-bool IsFormatNotSimulated(CUarray_format format) {
+bool IsFormatModelled(CUarray_format format) {
   const bool blocks = format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB;
-  return blocks || format == CU_AD_FORMAT_UNORM_INT_101010_2;
-}
-
-void PanicIfNotSimulated(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  if (IsFormatNotSimulated(shape.Format)) {
-    Panic("arrays of the format %#x are not simulated", static_cast<unsigned>(shape.Format));
-  }
-  if ((shape.Flags & kFlagsNotSimulated) != 0) {
-    Panic("arrays with the flags %#x are not simulated", shape.Flags);
-  }
+  return !blocks && format != CU_AD_FORMAT_UNORM_INT_101010_2;
 }
 
 size_t Shrink(size_t size, unsigned level) {
@@ -91,10 +82,14 @@ bool HasDepth(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
 
 }  // namespace
 
-bool IsArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  PanicIfNotSimulated(shape);
-  if ((shape.Flags & ~kFlags) != 0) return false;
-  return ElementFormatOf(shape.Format, shape.NumChannels).bytes() != 0 && IsSize(shape);
+CUresult CheckArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  // Not modelled: arrays of block-compressed and packed formats, sparse and deferred ones, and
+  // those of video.
+  const bool has_flags = (shape.Flags & kFlagsNotModelled) != 0;
+  if (has_flags || !IsFormatModelled(shape.Format)) return NotModelled();
+  const bool is_shape = (shape.Flags & ~kFlags) == 0 && IsSize(shape) &&
+                        ElementFormatOf(shape.Format, shape.NumChannels).bytes() != 0;
+  return is_shape ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 unsigned MaxLevels(const CUDA_ARRAY3D_DESCRIPTOR& shape) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel reads through a texture, one texel at a time, and does through a surface. How
-// texels are filtered, converted and addressed beyond the edge is not simulated.
+// What a kernel reads through a texture, one texel at a time, and does through a surface.
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "driver/memory/array.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/texture.h"
+#include "driver/not_modelled.h"
 #include "driver/panic.h"
 
 namespace cudasim::driver {
@@ -93,15 +93,13 @@ Plane PlaneOf(const Texture& texture) {
   switch (texture.resource.resType) {
     case CU_RESOURCE_TYPE_ARRAY:
       return PlaneOfArray(resource.array.hArray);
-    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-      Panic("reading a mipmapped array through a texture is not simulated");
     case CU_RESOURCE_TYPE_LINEAR: {
       const auto& linear = resource.linear;
       const size_t element = ElementFormatOf(linear.format, linear.numChannels).bytes();
       return PlaneOfMemory(linear.devPtr, linear.format, linear.numChannels,
                            linear.sizeInBytes / element, 1, linear.sizeInBytes);
     }
-    case CU_RESOURCE_TYPE_PITCH2D:
+    default:
       break;
   }
   const auto& pitched = resource.pitch2D;
@@ -116,17 +114,15 @@ T Load(const unsigned char* from) {
   return value;
 }
 
+bool CanRead(CUarray_format format) {
+  return format == CU_AD_FORMAT_FLOAT || format == CU_AD_FORMAT_SIGNED_INT32 ||
+         format == CU_AD_FORMAT_UNSIGNED_INT32;
+}
+
 float ReadChannel(CUarray_format format, const unsigned char* from) {
-  switch (format) {
-    case CU_AD_FORMAT_FLOAT:
-      return Load<float>(from);
-    case CU_AD_FORMAT_SIGNED_INT32:
-      return static_cast<float>(Load<std::int32_t>(from));
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-      return static_cast<float>(Load<std::uint32_t>(from));
-    default:
-      Panic("reading a texture of channels that have not 32 bits is not simulated");
-  }
+  if (format == CU_AD_FORMAT_FLOAT) return Load<float>(from);
+  if (format == CU_AD_FORMAT_SIGNED_INT32) return static_cast<float>(Load<std::int32_t>(from));
+  return static_cast<float>(Load<std::uint32_t>(from));
 }
 
 // Coordinates beyond the edge are those of the edge, in each address mode but the border's: the
@@ -142,19 +138,19 @@ void ReadTexel(const Plane& plane, long column, long row, float texel[4]) {
   }
 }
 
-void PanicIfNotSimulated(const Texture& texture) {
+// Not modelled: reading textures with linear filtering, normalised coordinates, borders, sRGB or a
+// view, of mipmapped arrays, or of channels of 8 or 16 bits.
+bool CanRead(const Texture& texture) {
   const CUDA_TEXTURE_DESC& sampling = texture.sampling;
-  if ((sampling.flags & CU_TRSF_SRGB) != 0) Panic("sRGB textures are not simulated");
-  if (texture.has_view) Panic("reading through a resource view is not simulated");
-  if (texture.resource.resType == CU_RESOURCE_TYPE_LINEAR) return;
-  if (sampling.filterMode != CU_TR_FILTER_MODE_POINT) Panic("linear filtering is not simulated");
-  if ((sampling.flags & CU_TRSF_NORMALIZED_COORDINATES) != 0) {
-    Panic("normalised texture coordinates are not simulated");
-  }
+  const CUresourcetype type = texture.resource.resType;
+  const bool is_view = (sampling.flags & CU_TRSF_SRGB) != 0 || texture.has_view;
+  if (is_view || type == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) return false;
   const auto is_border = [](CUaddress_mode mode) { return mode == CU_TR_ADDRESS_MODE_BORDER; };
-  if (std::any_of(std::begin(sampling.addressMode), std::end(sampling.addressMode), is_border)) {
-    Panic("texture borders are not simulated");
-  }
+  return type == CU_RESOURCE_TYPE_LINEAR ||
+         (sampling.filterMode == CU_TR_FILTER_MODE_POINT &&
+          (sampling.flags & CU_TRSF_NORMALIZED_COORDINATES) == 0 &&
+          std::none_of(std::begin(sampling.addressMode), std::end(sampling.addressMode),
+                       is_border));
 }
 
 // Where a surface's bytes are, or nullptr.
@@ -168,17 +164,21 @@ unsigned char* FindInSurface(CUsurfObject object, size_t x, size_t y, size_t byt
 
 }  // namespace
 
-void ReadTexture(CUtexObject object, float x, float y, float texel[4]) {
+CUresult ReadTexture(CUtexObject object, float x, float y, float texel[4]) {
   const Texture texture = FindOrPanic(object, /*is_surface=*/false);
-  PanicIfNotSimulated(texture);
-  const Plane plane = PlaneOf(texture);
   std::fill(texel, texel + 4, 0.0f);
-  if (plane.width == 0 || plane.height == 0) return;
+  const Plane plane = CanRead(texture) ? PlaneOf(texture) : Plane();
+  if (!CanRead(texture) || !CanRead(plane.format)) {
+    CountUnmodelled("Sim::ReadTexture");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (plane.width == 0 || plane.height == 0) return CUDA_SUCCESS;
   const long column = std::lround(std::floor(x));
   const bool is_fetch = texture.resource.resType == CU_RESOURCE_TYPE_LINEAR;
   // tex1Dfetch reads zeros outside.
-  if (is_fetch && (column < 0 || column >= plane.width)) return;
+  if (is_fetch && (column < 0 || column >= plane.width)) return CUDA_SUCCESS;
   ReadTexel(plane, column, is_fetch ? 0 : std::lround(std::floor(y)), texel);
+  return CUDA_SUCCESS;
 }
 
 CUresult ReadSurface(CUsurfObject object, size_t x, size_t y, void* data, size_t bytes) {

@@ -39,7 +39,7 @@ void DropTexturesOf(std::uint64_t context_id);
 size_t CountTextures();
 
 // See Sim in cudasim/sim.h.
-void ReadTexture(CUtexObject object, float x, float y, float texel[4]);
+CUresult ReadTexture(CUtexObject object, float x, float y, float texel[4]);
 CUresult ReadSurface(CUsurfObject object, size_t x, size_t y, void* data, size_t bytes);
 CUresult WriteSurface(CUsurfObject object, size_t x, size_t y, const void* data, size_t bytes);
 

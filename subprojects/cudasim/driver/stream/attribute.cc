@@ -58,8 +58,9 @@ CUresult Set(CUstreamAttrID id, const CUstreamAttrValue& value, Attributes* attr
     case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN:
       attributes->domain = value.memSyncDomain;
       return CUDA_SUCCESS;
-    case CU_STREAM_ATTRIBUTE_PRIORITY:  // not modelled: it stays as it was made
-      return CUDA_ERROR_NOT_SUPPORTED;
+    // Not modelled: another priority for a stream that is there.
+    case CU_STREAM_ATTRIBUTE_PRIORITY:
+      return NotModelled();
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }

@@ -426,7 +426,7 @@ CUresult StreamUpdateCaptureDependenciesFirst(CUstream handle, CUgraphNode* node
   return StreamUpdateCaptureDependencies(handle, nodes, nullptr, count, flags);
 }
 
-// Edges that are not plain ones are not simulated. Source: test/capture_dependencies_facts_test.cc.
+// Edges with data are not modelled. Source: test/capture_dependencies_facts_test.cc.
 CUresult StreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* nodes,
                                          const CUgraphEdgeData* edges, size_t count,
                                          unsigned flags) {
@@ -435,9 +435,7 @@ CUresult StreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* nodes,
       (nodes == nullptr && count != 0)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (edges != nullptr && !std::all_of(edges, edges + count, IsPlain)) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  if (edges != nullptr && !std::all_of(edges, edges + count, IsPlain)) return NotModelled();
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   return code != CUDA_SUCCESS ? code : Captures::Depend(stream, nodes, count, replaces);

@@ -246,7 +246,8 @@ CUresult MakeRecordWork(CUevent handle, const Incarnation& incarnation, Work* wo
   Event event;
   const CUresult code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  if (event.shared != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  // Not modelled: a graph's record of an event of two processes.
+  if (event.shared != nullptr) return NotModelled();
   *work = EventWork(CU_GRAPH_NODE_TYPE_EVENT_RECORD, incarnation);
   work->describe = [=](CUgraphNodeParams* params) { params->eventRecord = {handle}; };
   work->submitted = [=](const TaskPointer& task) {

@@ -135,9 +135,13 @@ class Sim {
   [[nodiscard]] static std::uint64_t TotalCalls();
   static void ResetCalls();
 
-  /// Calls of functions that the driver exports and the simulation does not model, which returned
-  /// CUDA_ERROR_NOT_SUPPORTED, since the start or the last ResetCalls(). `symbol` is an exported
-  /// name ("cuGraphExecUpdate_v2"); null: of all of them.
+  /// Calls of what the simulation does not model, since the start or the last ResetCalls(): of the
+  /// driver, the runtime and the toolkit libraries. Each returned its library's code for what is
+  /// not supported: CUDA_ERROR_NOT_SUPPORTED, cudaErrorNotSupported, CUBLAS_STATUS_NOT_SUPPORTED
+  /// and so on; CURAND_STATUS_ARCH_MISMATCH and ncclInvalidUsage, where there is none. Functions
+  /// that are not modelled at all are counted, and calls of others with a flag or an attribute that
+  /// is not. `symbol` is an exported name ("cuGraphGetEdges_v2", "cublasAsumEx"); null: of all of
+  /// them.
   [[nodiscard]] static std::uint64_t UnmodelledCalls(const char* symbol = nullptr);
 
   /// The name of entry `index`, in no particular order; nullptr past the last.
@@ -189,10 +193,12 @@ class Sim {
   /// Integers come as floats of their value, exact to 24 bits; a channel that there is not is 0. Of
   /// linear memory it is tex1Dfetch: element `x`, and zeros outside.
   ///
-  /// Aborts for what is not simulated: linear filtering, normalised coordinates, borders, channels
-  /// of 8 or 16 bits, mipmapped arrays, sRGB, resource views; and for what is undefined on a GPU:
-  /// another context's texture, a destroyed array, freed memory.
-  static void ReadTexture(CUtexObject texture, float x, float y, float texel[4]);
+  /// Zeros and CUDA_ERROR_NOT_SUPPORTED, for the kernel to return, where the way to read is not
+  /// modelled: linear filtering, normalised coordinates, borders, channels of 8 or 16 bits,
+  /// mipmapped arrays, sRGB, resource views. UnmodelledCalls("Sim::ReadTexture") counts them.
+  /// Aborts for what is undefined on a GPU: another context's texture, a destroyed array, freed
+  /// memory.
+  static CUresult ReadTexture(CUtexObject texture, float x, float y, float texel[4]);
 
   /// What a kernel does with `bytes` bytes of a surface of its context, `x` bytes into row
   /// `y`. CUDA_ERROR_ILLEGAL_ADDRESS, for the kernel to return, where that is outside.

@@ -5,18 +5,18 @@
 // -----------------------------------------------------------------------------
 /// \file
 /// Control of the simulated toolkit libraries: `libcublas.so.13`, `libcufft.so.12`,
-/// `libcusolver.so.12`, `libcusparse.so.12` and `libnccl.so.2` beside the simulated driver
-/// (cudasim/sim.h), for programs that are linked with NVIDIA's or open them. They compute on the
-/// host, and do to contexts, stacks and captures what was measured of the libraries of CUDA 13.0
-/// (NCCL: what its source says). This header links none of them.
+/// `libcurand.so.10`, `libcusolver.so.12`, `libcusparse.so.12` and `libnccl.so.2` beside the
+/// simulated driver (cudasim/sim.h), for programs that are linked with NVIDIA's or open them. They
+/// compute on the host, and do to contexts, stacks and captures what was measured of the libraries
+/// of CUDA 13.0 (NCCL: what its source says). This header links none of them.
 ///
 ///   SimLibrary::FailCall("cublasCreate_v2", /*nth=*/1, CUBLAS_STATUS_ALLOC_FAILED);
 ///
 /// Work of a simulated library is kernels of the simulated driver: it is captured, replayed
 /// and lost as kernels are, and memory that its device cannot reach ends in
 /// CUDA_ERROR_ILLEGAL_ADDRESS. Their code stays loaded to the end of the process once a
-/// library was used: one of SimLive::libraries for each. A function that is not simulated is
-/// missing from the library; a destroyed handle aborts with a message.
+/// library was used: one of SimLive::libraries for each. A function that is not modelled does
+/// nothing, and Sim::UnmodelledCalls() counts it; a destroyed handle aborts with a message.
 
 #ifndef CUDASIM_SIM_LIBRARY_H_
 #define CUDASIM_SIM_LIBRARY_H_
@@ -31,7 +31,7 @@ namespace cudasim {
 /// Entry names are the libraries' symbols ("cublasSgemm_v2"), which no two share. Every
 /// function but IsActive() acts on all simulated libraries that the process has loaded by
 /// then, and does nothing, or returns zero, where there is none; where there is one, an entry
-/// that none of them has aborts with a message. Counted are all calls from outside, also
+/// that none of them models aborts with a message. Counted are all calls from outside, also
 /// failing ones.
 ///
 /// Threads: any.

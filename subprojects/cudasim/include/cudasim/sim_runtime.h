@@ -26,6 +26,9 @@
 /// (cudaDeviceGetExecutionCtx and its like) are there from 13.1 on; a program that asks an older
 /// version for one gets cudaErrorNotSupported, where a real runtime of then has no such symbol.
 ///
+/// It exports every symbol of NVIDIA's. What is not modelled returns cudaErrorNotSupported, and
+/// Sim::UnmodelledCalls() counts it.
+///
 /// A runtime that is linked statically is part of the program and cannot be replaced; it
 /// does not work on the simulated driver, which has none of the driver's private tables.
 

@@ -70,7 +70,9 @@ check("--devices 0: no device", run.out == "cuInit: 100, devices: 0\n", run)
 run = Run("--driver-version", "11.8", "--", program, "version")
 check("--driver-version of an older driver", run.out == "version: 11080, cuKernelGetName: 0\n", run)
 run = Run("--driver-version", "13.0", "--", program, "version")
-check("--driver-version of the newest driver", run.out == "version: 13000, cuKernelGetName: 1\n", run)
+check("--driver-version of the default driver", run.out == "version: 13000, cuKernelGetName: 1\n", run)
+run = Run("--driver-version", "13.5", "--", program, "version")
+check("--driver-version of a newer driver", run.out == "version: 13050, cuKernelGetName: 1\n", run)
 for code in "OUT_OF_MEMORY", "CUDA_ERROR_OUT_OF_MEMORY", "2":
     run = Run("--fail", f"cuMemAlloc:2:{code}", "--", program, "begin", "allocate", "allocate", "allocate")
     check(f"--fail with {code}: the second call and no other",
