@@ -29,6 +29,7 @@
 #include "cuguest/error.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/export.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/graph.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
@@ -25,6 +26,34 @@ using internal::ContextText;
 
 std::string PairText(const ContextRef& context, const ContextRef& peer) {
   return absl::StrCat(ContextText(context.get()), " to ", ContextText(peer.get()));
+}
+
+std::string DevicesText(Device device, Device peer) {
+  return absl::StrCat("device ", device.get(), " to device ", peer.get());
+}
+
+CUresult AskForAccess(const Driver& driver, Device device, Device peer, int* access) {
+  return internal::AskOf(std::min(device.get(), peer.get()), [&] {
+    return driver.DeviceCanAccessPeer(access, device.get(), peer.get());
+  });
+}
+
+bool IsMig(Device device) {
+  const absl::StatusOr<Device::Uuid> uuid = UuidOf(device);
+  return uuid.ok() && uuid->is_mig;
+}
+
+// As a clause behind the devices.
+std::string WhyNoAccess(Device device, Device peer) {
+  if (device == peer) return ", which is the same one: a device is no peer of itself";
+  for (const Device each : {device, peer}) {
+    if (IsMig(each)) return absl::StrCat(", and device ", each.get(), " is a MIG instance");
+  }
+  const auto at = [](Device each) { return PciBusIdOf(each).value_or("an unknown place"); };
+  return absl::StrCat(", at ", at(device), " and ", at(peer),
+                      " on the PCI bus: the driver denies the link and gives no reason. Usually it "
+                      "is the topology (nvidia-smi topo -p2p r), an IOMMU that translates, or PCIe "
+                      "ACS");
 }
 
 // `call` with `context` current, where both contexts are alive. Outside of relaxed mode it would
@@ -134,15 +163,26 @@ CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable&
 
 }  // namespace
 
+absl::Status PeerAccess::Check(Device device, Device peer) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  int access = 0;
+  CUresult code = AskForAccess(*driver, device, peer, &access);
+  if (code == CUDA_SUCCESS && access == 0) code = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      code, "check peer access",
+      absl::StrCat(DevicesText(device, peer), code == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                                  ? WhyNoAccess(device, peer)
+                                                  : std::string()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   int access = 0;
   int atomics = 0;
   int arrays = 0;
   int rank = 0;
-  CUresult code = internal::AskOf(std::min(device.get(), peer.get()), [&] {
-    return driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
-  });
+  CUresult code = AskForAccess(*driver, device, peer, &access);
   const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
     if (code != CUDA_SUCCESS || driver->DeviceGetP2PAttribute == nullptr) return;
     if (device == peer) return;  // of itself: INVALID_DEVICE
@@ -151,8 +191,7 @@ absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
   read(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics);
   read(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED, &arrays);
   read(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank);
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices",
-                               absl::StrCat("device ", device.get(), " to device ", peer.get()));
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices", DevicesText(device, peer));
   return PeerAccess::Link{access != 0, atomics != 0, arrays != 0, rank};
 }
 

@@ -10,7 +10,9 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/devices.h"
+#include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
@@ -193,6 +195,8 @@ std::vector<Row> Devices() {
                           Expected{kUnimplemented}.ByDriver()});
   Everywhere in_any_place = AsksDriver();
   in_any_place.host_function = {0, kNoPermission};
+  const Parameter<size_t*> size = {[](Given& given) { return given.Keep(size_t{0}); },
+                                   {Is<size_t*>("is null", nullptr, {0})}};
   return {
       MakeRow("ContextRef ContextRef::Borrow", std::function([](CUcontext context) {
                 return ToStatus(ContextRef::Borrow(context));
@@ -228,6 +232,22 @@ std::vector<Row> Devices() {
                 return PeerAccess::Query(device, peer);
               }),
               in_any_place, ADevice(), ADevice()),
+      MakeRow("PeerAccess::Check", std::function([](Device device, Device peer) {
+                return PeerAccess::Check(device, peer);
+              }),
+              in_any_place, ADevice().But("is 1", {kUnimplemented}),
+              Among(Device::Borrow(1),
+                    {Is("is the same one", Device::Borrow(0), {kUnimplemented}),
+                     Is("is -1", Device::Borrow(-1), {kNotFound}),
+                     Is("is 4711", Device::Borrow(4711), Expected{kNotFound}.ByDriver())})),
+      MakeRow("GetFreeMemory",
+              std::function([](Device device, size_t* free, size_t* total, IfInactive if_inactive) {
+                return ToStatus(GetFreeMemory(device, free, total, if_inactive));
+              }),
+              AsksDriver(), ADevice(), size, size, Creating()),
+      MakeRow("Driver::IsInitialized",
+              std::function([] { return Driver::IsInitialized() ? 0 : kRefuses; }),
+              {{0}, Expected{kRefuses}.ByDriver(), {0}, {0}, {0}}),
       MakeRow("PeerAccess PeerAccess::Enable",
               std::function([](ContextRef context, ContextRef peer) {
                 return PeerAccess::Enable(context, peer);

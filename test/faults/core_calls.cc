@@ -15,6 +15,7 @@
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
@@ -198,6 +199,11 @@ std::vector<Call> Names() {
        [](const Things&) {
          Driver other;
          return Driver::Load("libcuda.so.1", &other);
+       }},
+      {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
+      {"GetFreeMemory", kOk,
+       [](const Things&) {
+         return ToStatus(cuguest::GetFreeMemory(First(), nullptr, nullptr, IfInactive::kCreate));
        }},
       {"SmCountOf: a device", kOk, [](const Things&) { return SmCountOf(First()); }},
       {"SmCountOf: a context", kOk, [](const Things& t) { return SmCountOf(t.home.ref()); }},
