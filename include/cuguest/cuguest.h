@@ -49,6 +49,8 @@
 #include "cuguest/peer_access.h"
 #include "cuguest/per_context.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/pinned_pages.h"
+#include "cuguest/pitched_view.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -13,9 +12,9 @@
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/memory/turn.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -79,39 +78,6 @@ struct Pair {
 
 Pair* g_first = nullptr;  // of the thread that has the turn
 
-// The right to let the driver switch, which one thread has at a time; the others wait for it, with
-// no lock held. Its thread cannot have it twice: in a tool's callback, say. No forked child comes
-// here: there is no driver for one.
-class Turn {
- public:
-  Turn() noexcept {
-    const Lock lock(s_mutex);
-    if (s_is_taken && s_thread == internal::ThisThreadId()) return;
-    while (s_is_taken) s_changed.wait(s_mutex);
-    s_is_taken = true;
-    s_thread = internal::ThisThreadId();
-    is_ours_ = true;
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (!is_ours_) return;
-    const Lock lock(s_mutex);
-    s_is_taken = false;
-    s_changed.notify_all();
-  }
-  [[nodiscard]] bool ok() const noexcept { return is_ours_; }
-
- private:
-  using Lock = std::lock_guard<internal::SharedMutex>;
-
-  static inline internal::SharedMutex s_mutex;
-  static inline internal::SharedConditionVariable s_changed;
-  static inline bool s_is_taken = false;
-  static inline internal::ThreadId s_thread;
-  bool is_ours_ = false;
-};
-
 // Where the pair is, or the end of the list.
 Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
   Pair** place = &g_first;
@@ -125,7 +91,7 @@ Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
 // was none.
 template <typename Enable>
 CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enable) noexcept {
-  const Turn turn;
+  const internal::Turn<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(made->context, made->peer);
   const CUresult code = enable();
@@ -145,7 +111,7 @@ CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enabl
 // One object less; `disable` is called for the last one of those that had enabled it.
 template <typename Disable>
 CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable& disable) noexcept {
-  const Turn turn;
+  const internal::Turn<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(context, peer);
   Pair* const pair = *place;
