@@ -195,6 +195,8 @@ std::vector<Row> Devices() {
                           Expected{kUnimplemented}.ByDriver()});
   Everywhere in_any_place = AsksDriver();
   in_any_place.host_function = {0, kNoPermission};
+  const Device::Uuid uuid = ValueOf(UuidOf(Device::Borrow(0)));
+  const std::string pci_id = ValueOf(PciBusIdOf(Device::Borrow(0)));
   const Parameter<size_t*> size = {[](Given& given) { return given.Keep(size_t{0}); },
                                    {Is<size_t*>("is null", nullptr, {0})}};
   return {
@@ -210,6 +212,18 @@ std::vector<Row> Devices() {
       MakeRow("Device DeviceAt",
               std::function([](Device device) { return DeviceAt(device.ordinal()); }), in_any_place,
               ADevice()),
+      MakeRow("DeviceAt: by UUID", std::function([](Device::Uuid uuid) { return DeviceAt(uuid); }),
+              in_any_place,
+              Parameter<Device::Uuid>{[uuid](Given&) { return uuid; },
+                                      {Is("is of zeros alone", Device::Uuid(), {kNotFound})}}),
+      MakeRow("DeviceAt: by PCI id", std::function([](std::string id) { return DeviceAt(id); }),
+              in_any_place,
+              Parameter<std::string>{[pci_id](Given&) { return pci_id; },
+                                     {Is<std::string>("is empty", "", {kInvalid}),
+                                      Is<std::string>("is no id", "::.", {kInvalid}),
+                                      Is("is endless", std::string(4096, '0'), {kInvalid}),
+                                      Is("has a NUL", std::string("00:00.0\0", 8), {kInvalid}),
+                                      Is<std::string>("is nobody's", "ff:1f.7", {kNotFound})}}),
       MakeRow("NameOf", std::function([](Device device) { return NameOf(device); }), in_any_place,
               ADevice()),
       MakeRow("PciBusIdOf", std::function([](Device device) { return PciBusIdOf(device); }),

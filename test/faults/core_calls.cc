@@ -3,6 +3,7 @@
 // The calls of the headers of tiers 1 and 2: guards and scopes, devices, primary, shared and green
 // contexts, what acquires a context, captures, values per context.
 
+#include <string>
 #include <utility>
 
 #include "cuguest/acquire.h"
@@ -179,6 +180,18 @@ std::vector<Call> Names() {
       {"Device Device::Borrow CountDevices", kOk,
        [](const Things&) { return cuguest::CountDevices(); }},
       {"DeviceAt", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
+      {"DeviceAt: by UUID", kOk,
+       [](const Things&) {
+         const absl::StatusOr<cuguest::Device::Uuid> uuid = UuidOf(First());
+         return uuid.ok() ? DeviceAt(*uuid) : uuid.status();
+       }},
+      {"DeviceAt: no UUID", StatusCode::kNotFound,
+       [](const Things&) { return DeviceAt(cuguest::Device::Uuid()); }},
+      {"DeviceAt: by PCI id", kOk,
+       [](const Things&) {
+         const absl::StatusOr<std::string> id = PciBusIdOf(First());
+         return id.ok() ? cuguest::DeviceAt(*id) : id.status();
+       }},
       {"DeviceAt: none", StatusCode::kNotFound,
        [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{100}); }},
       {"CurrentDevice", kDepends, [](const Things&) { return cuguest::CurrentDevice(); }},
