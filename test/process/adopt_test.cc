@@ -21,6 +21,7 @@
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/free_memory.h"
+#include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/peer_access.h"
 #include "cuguest/shared_context.h"
@@ -115,6 +116,23 @@ void ALinkThatTheDriverDenies() {
   CHECK(Says(status, cuguest::PciBusIdOf(cuguest::Device::Borrow(1))->c_str()));
   CHECK(Says(status, "IOMMU"));
   CHECK(cuguest_peer_access_check(0, 1) == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+}
+
+CUresult PageableOnDevice0(int* value, CUdevice_attribute, CUdevice device) {
+  *value = device == 0 ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+// Plain memory is a device's only where every device reaches it.
+void OneDeviceThatDoesNotReachTheHost() {
+  TheHost().Replace("cuDeviceGetAttribute", &PageableOnDevice0);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const auto devices = cuguest::CountDevices();
+  CHECK(devices.ok());
+  const auto memory = cuguest::Describe(&TheHost());
+  using Kind = cuguest::MemoryDescription::Kind;
+  CHECK(memory.ok());
+  CHECK(memory->kind == (*devices == 1 ? Kind::kPageable : Kind::kUnregistered));
 }
 
 void WithoutAWayToAskForFreeMemory() {
@@ -348,6 +366,7 @@ int main(int argc, char** argv) {
       {
           {"adopted_functions_are_called", &AdoptedFunctionsAreCalled},
           {"a_link_that_the_driver_denies", &ALinkThatTheDriverDenies},
+          {"one_device_that_does_not_reach_the_host", &OneDeviceThatDoesNotReachTheHost},
           {"without_a_way_to_ask_for_free_memory", &WithoutAWayToAskForFreeMemory},
           {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
           {"moves_survive_a_push_that_fails", &MovesSurviveAPushThatFails},

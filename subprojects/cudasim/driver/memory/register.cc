@@ -14,9 +14,7 @@
 #include "driver/memory/memory.h"
 
 namespace cudasim::driver {
-namespace {
 
-// Whether every page of the range is there.
 bool IsHostMemory(std::uintptr_t base, size_t bytes) {
   constexpr size_t kAtOnce = 4096;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -30,8 +28,6 @@ bool IsHostMemory(std::uintptr_t base, size_t bytes) {
   }
   return true;
 }
-
-}  // namespace
 
 // Two ranges may share a page, but no byte. Memory that may only be read is not told
 // apart: a real driver refuses it without CU_MEMHOSTREGISTER_READ_ONLY.
