@@ -36,6 +36,17 @@ constexpr size_t kMost = std::numeric_limits<size_t>::max();
 
 static_assert(std::is_convertible_v<View, ReadView> && !std::is_convertible_v<ReadView, View>);
 
+// Whether it may be the host's end of an upload that is done after the call.
+template <typename Host, typename = void>
+struct UploadsLater : std::false_type {};
+template <typename Host>
+struct UploadsLater<Host,
+                    std::void_t<decltype(UploadAsync(std::declval<View>(), std::declval<Host>(),
+                                                     std::declval<StreamRef>(), size_t{0}))>>
+    : std::true_type {};
+static_assert(UploadsLater<Shorts&>::value && UploadsLater<HostSpan<const short>>::value);
+static_assert(!UploadsLater<Shorts>::value, "it is gone by then");
+
 // Memory of an owner, every element -1, and a picture in it.
 struct Frame {
   explicit Frame(const Owner& owner)
