@@ -139,6 +139,16 @@ typedef void* (*cuguest_driver_lookup)(const char* name, int version, void* user
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_driver_adopt(cuguest_driver_lookup lookup,
                                                            void* user);
 
+/// cuguest_is_initialized()
+///
+/// 1 if CUDA is initialised in this process, by whomever, else 0, as Driver::IsInitialized
+/// (driver.h) says it: loads and initialises nothing.
+///
+/// Threads: any.
+/// Cost:    none if no driver library is loaded, or this copy of cuguest has called cuInit; else
+///          one driver call, which fails if the answer is 0.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_is_initialized(void);
+
 /// cuguest_ref
 ///
 /// One incarnation of a context, as ContextRef (context_ref.h): its handle and the id that the
@@ -501,6 +511,30 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_move(cuguest_acquired* to
 /// Cost:    one driver call if a reference is held, else none.
 CUGUEST_C_API int cuguest_acquired_release(cuguest_acquired* acquired);
 CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
+
+/// cuguest_free_memory(), cuguest_peer_access_check()
+///
+/// The bytes that a device has free, and those that it has in all, as GetFreeMemory (free_memory.h)
+/// tells them: no context is left behind. Either pointer may be null. And 0 if a context on
+/// `device` can be given access to the memory of `peer`, which is not done.
+///
+/// Stack:   as it was.
+/// Count:   as it was.
+/// Threads: any; not from a stream callback.
+/// Errors:  nothing is written then.
+///            CUDA_ERROR_INVALID_CONTEXT (201)          no context on `device` is current, its
+///                                                      primary is not active, and CUGUEST_CREATE
+///                                                      was not given
+///            CUDA_ERROR_INVALID_DEVICE (101)           no such device
+///            CUDA_ERROR_INVALID_VALUE (1)              `if_inactive` is no constant of it
+///            CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217)  the devices have no link, or are the same
+///                                                      one: see PeerAccess::Check (peer_access.h)
+///            CUDA_ERROR_NOT_INITIALIZED (3)            a forked child
+///            or the code of a missing driver, or an earlier sticky error
+/// Cost:    as GetFreeMemory; of cuguest_peer_access_check() one driver call.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_free_memory(int device, int if_inactive, size_t* free,
+                                                          size_t* total);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_peer_access_check(int device, int peer);
 
 /// cuguest_shared_context
 ///

@@ -40,8 +40,9 @@ class DeviceView {
   CUGUEST_HIDE constexpr DeviceView() noexcept = default;  // no elements
 
   /// A view of `count` elements from `pointer` on: device, managed, pinned host, pool or virtual
-  /// memory, of any context or device. Virtual memory may span any number of adjacent mappings, as
-  /// expandable segments do. No elements: an empty view; the pointer is not checked.
+  /// memory, of any context or device; pageable memory of the host where the devices reach it.
+  /// Virtual memory may span any number of adjacent mappings, as expandable segments do. No
+  /// elements: an empty view; the pointer is not checked.
   /// Errors: those of Describe(), and
   ///         kInvalidArgument     memory unknown to CUDA (null, plain host, freed, gone with its
   ///                              context), too short, or not aligned for T; more bytes than a
@@ -77,7 +78,7 @@ class DeviceView {
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return range_.bytes == 0; }
 
   /// The incarnation of the context that the memory belongs to; empty for pool and virtual memory,
-  /// which belong to device().
+  /// which belong to device(), and for pageable memory, which belongs to the host.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return range_.context; }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return range_.device; }
 

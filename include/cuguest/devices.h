@@ -19,6 +19,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "cuguest/device.h"
@@ -43,9 +44,19 @@ struct Device::Uuid {
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> CountDevices();
 
 /// The device at a position in this process's list.
-/// Errors: the text of kNotFound says how many there are, and with none at all what usually hides
-///         them.
+/// Errors: the text of kNotFound says how many there are, and what CUDA_VISIBLE_DEVICES is where it
+///         is set; with none at all what usually hides them.
 [[nodiscard]] CUGUEST_API absl::StatusOr<Device> DeviceAt(Device::Ordinal ordinal);
+
+/// The device that is called so in every process: by its UUID, or by its place on the PCI bus
+/// ("0000:65:00.0", "65:00.0" or "0000:65:00", in either case), of whose MIG instances the first.
+/// Errors: kInvalidArgument  the text is no PCI id
+///         kNotFound         as above; it may be hidden by CUDA_VISIBLE_DEVICES, which the text
+///                           then has
+/// Cost:   one driver call, and for each device until it is found what UuidOf() or PciBusIdOf()
+///         makes.
+[[nodiscard]] CUGUEST_API absl::StatusOr<Device> DeviceAt(const Device::Uuid& uuid);
+[[nodiscard]] CUGUEST_API absl::StatusOr<Device> DeviceAt(std::string_view pci_bus_id);
 
 /// The device of the current context.
 /// Errors: those of Driver::Get(), and

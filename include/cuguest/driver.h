@@ -58,6 +58,15 @@ struct CUGUEST_API Driver : DriverTable {
   /// Source: CUDA Driver API, "Initialization".
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 
+  /// Whether CUDA is initialised in this process, by whomever: whether a child that is forked now
+  /// could not use it. False in such a child, which GetInitialized() refuses by its name. Loads and
+  /// initialises nothing.
+  /// Cost:   none if no driver library is loaded, or this copy of cuguest has called cuInit; else
+  ///         one driver call, which fails if the answer is false: no call says so and succeeds.
+  ///         Since driver 570 it may be a line in the log of errors (docs/guarantees.md).
+  /// Source: CUDA Driver API, "Initialization"; docs/guarantees.md.
+  [[nodiscard]] static bool IsInitialized() noexcept;
+
   /// Makes the driver that `lookup` knows the process's: for a host that has loaded the driver
   /// itself, a test that replaces entries, a tool that wraps them. Call it before anything else of
   /// this copy of cuguest; "libcuda.so.1" is then never opened.

@@ -129,8 +129,11 @@
     (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))               \
   X(MemAllocAsync, 11020, "", (CUdeviceptr * pointer, size_t bytes, CUstream stream))              \
   X(MemFreeAsync, 11020, "", (CUdeviceptr pointer, CUstream stream))                               \
+  X(MemGetInfo, 3020, "_v2", (size_t * free, size_t * total))                                      \
   X(MemHostAlloc, 2020, "", (void** pointer, size_t bytes, unsigned flags))                        \
   X(MemFreeHost, 2000, "", (void* pointer))                                                        \
+  X(MemHostRegister, 6050, "_v2", (void* pointer, size_t bytes, unsigned flags))                   \
+  X(MemHostUnregister, 4000, "", (void* pointer))                                                  \
   X(Memcpy3D, 3020, "_v2", (const CUDA_MEMCPY3D* copy))                                            \
   X(Memcpy3DAsync, 3020, "_v2", (const CUDA_MEMCPY3D* copy, CUstream stream))                      \
   X(Array3DCreate, 3020, "_v2", (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* shape))           \

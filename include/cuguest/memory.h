@@ -37,6 +37,7 @@ struct CUGUEST_API MemoryDescription {
     kPinnedHost,
     kPool,
     kVirtual,
+    kPageable,  ///< plain memory of the host, where every device of this process reaches it
   };
   /// What the device that holds the memory may do with it: kReadWrite, except for virtual memory;
   /// kNone if unregistered.
@@ -47,18 +48,20 @@ struct CUGUEST_API MemoryDescription {
   Kind kind = Kind::kUnregistered;
   CUdeviceptr pointer = 0;  ///< what was asked about
 
-  /// The incarnation of the context that it belongs to; empty where it belongs to a device.
+  /// The incarnation of the context that it belongs to; empty where it belongs to a device, or to
+  /// the host alone.
   ContextRef context;
   /// For pinned host memory its context's; for pools and virtual memory on the host the one that
-  /// the driver names, which need not be the only one to reach it. Nothing if unregistered.
+  /// the driver names, which need not be the only one to reach it; for pageable memory that of the
+  /// current context, else the first. Nothing if unregistered.
   std::optional<Device> device;
 
   /// Whether its pages are the host's, whatever kind it is; never for managed memory.
   bool is_on_host = false;
 
   /// The allocation around the pointer; for virtual memory the one mapping around it, which may
-  /// have neighbours. 0 and 0 if unregistered, below CUDA 10.2, and for memory of a pool on the
-  /// host, whose start the driver does not report.
+  /// have neighbours. 0 and 0 if unregistered or pageable, below CUDA 10.2, and for memory of a
+  /// pool on the host, whose start the driver does not report.
   CUdeviceptr base = 0;
   std::size_t size = 0;
 
@@ -75,9 +78,10 @@ struct CUGUEST_API MemoryDescription {
   }
   [[nodiscard]] CUGUEST_HIDE std::size_t bytes_left() const noexcept { return size - offset(); }
 
-  /// Whether every device of a 64-bit system reaches it unasked: managed and pinned host memory.
+  /// Whether every device of a 64-bit system reaches it unasked: managed, pinned and pageable host
+  /// memory.
   [[nodiscard]] CUGUEST_HIDE bool is_for_all_devices() const noexcept {
-    return kind == Kind::kManaged || kind == Kind::kPinnedHost;
+    return kind == Kind::kManaged || kind == Kind::kPinnedHost || kind == Kind::kPageable;
   }
 
   [[nodiscard]] std::string ToString() const;  ///< one line
@@ -87,8 +91,10 @@ struct CUGUEST_API MemoryDescription {
 [[nodiscard]] CUGUEST_API const char* Name(MemoryDescription::Kind kind) noexcept;
 
 /// What kind of memory an address is in, and whose. Null, freed and plain host memory, numbers that
-/// are no address, and addresses that are reserved and not mapped are kUnregistered. The driver
-/// looks the address up and does not read from it.
+/// are no address, and addresses that are reserved and not mapped are kUnregistered. But where
+/// every device has CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS (HMM, Grace Hopper), what is mapped
+/// in this process is kPageable, freed or not, whatever its protection. The driver looks the
+/// address up and does not read from it.
 /// Stack:   net 0: pinned host memory is looked up in its own context if none is current, as only a
 ///          context has an address for it; below CUDA 10.2 all memory is looked up in its own.
 ///          Nothing else touches it. Needs and creates no context.
@@ -96,10 +102,11 @@ struct CUGUEST_API MemoryDescription {
 ///          mode, on any thread.
 /// Errors:  those of Driver::Get(), and kFailedPrecondition: before cuInit, in a forked child; or
 ///          the memory's context was destroyed or reset during the call.
-/// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory up
-///          to eight if no context is current; below CUDA 11.3 one more, below 10.2 three more and
-///          those of a ContextGuard. They take the driver's lock: not for hot paths (60 ns on an
-///          H200; 250 ns with four threads).
+/// Cost:    driver calls: one for unregistered and pool memory, else two, and four for pageable
+///          memory; for pinned host memory up to eight if no context is current; once in a
+///          process, for what is plain, one more and one for each device; below CUDA 11.3 one more,
+///          below 10.2 three more and those of a ContextGuard. They take the driver's lock: not for
+///          hot paths (60 ns on an H200; 250 ns with four threads).
 /// Needs:   nothing; below CUDA 10.2 without `base` and `size`, as said there.
 /// Source:  CUDA Driver API, cuPointerGetAttributes.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);

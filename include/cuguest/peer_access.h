@@ -49,12 +49,23 @@ class CUGUEST_API PeerAccess {
   /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
   [[nodiscard]] static absl::StatusOr<Link> Query(Device device, Device peer);
 
+  /// Whether Enable() from a context on `device` to one on `peer` can do it, and why not. Enables
+  /// nothing.
+  /// Errors: those of Driver::GetInitialized(), and
+  ///         kNotFound       no such device
+  ///         kUnimplemented  CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, and why: it is the same device;
+  ///                         one is an instance of a device in MIG mode; or the driver denies the
+  ///                         link, without a reason, and then the text has both PCI ids and what
+  ///                         usually is: the topology, an IOMMU that translates, PCIe ACS
+  /// Cost:   one driver call; no context. At most seven more for the reason.
+  [[nodiscard]] static absl::Status Check(Device device, Device peer);
+
   /// Lets `context` use the memory of `peer`; not the other way round. If that is enabled already,
   /// a driver call fails with 704; there is no other way to know.
   /// Errors: those of Driver::Get(), and as follows; nothing has changed then.
   ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
-  ///         kUnimplemented       the devices have no link, or are the same one
+  ///         kUnimplemented       the devices have no link, or are the same one: see Check()
   ///         kResourceExhausted   the device has as many peers as it can
   ///         kDataLoss            an earlier sticky error
   /// Cost:   seven driver calls if `context` is current, else nine.

@@ -98,9 +98,10 @@ CUresult Identify(const CurrentContext& asked, ContextRef* incarnation) {
   return incarnation->result();
 }
 
-// `asked`, or what is found now if there was no driver to ask then.
+// `asked`, or what is found now if there was no driver to ask then, or none that was initialised.
 CurrentContext Resolved(const CurrentContext& asked) {
-  return asked.code == kNotResolved ? CurrentContext() : asked;
+  const bool was_early = asked.code == kNotResolved || asked.code == CUDA_ERROR_NOT_INITIALIZED;
+  return was_early ? CurrentContext() : asked;
 }
 
 void See(const ContextRef& incarnation, long long device) {

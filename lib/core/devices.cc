@@ -2,7 +2,12 @@
 
 #include "cuguest/devices.h"
 
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
@@ -26,16 +31,57 @@ absl::StatusOr<Device::Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdev
   return uuid;
 }
 
+absl::Status NoSuchDevice(CUresult code, const std::string& name) {
+  int count = 0;
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  const bool counted = driver.ok() && (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return ToStatus(
+      code, absl::StrCat("find device ", name),
+      absl::StrCat(counted ? absl::StrCat("of ", count, " in this process") : std::string(),
+                   counted && visible != nullptr ? ", with " : "",
+                   visible != nullptr ? absl::StrCat("CUDA_VISIBLE_DEVICES=", visible) : ""));
+}
+
+// The first of which is(device) says so, an absl::StatusOr<bool>.
+template <typename Is>
+absl::StatusOr<Device> FindDevice(const std::string& name, const Is& is) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  int count = 0;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->DeviceGetCount(&count), "find device", name);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    CUGUEST_ASSIGN_OR_RETURN(const bool is_it, is(Device::Borrow(ordinal)));
+    if (is_it) return Device::Borrow(ordinal);
+  }
+  return NoSuchDevice(CUDA_ERROR_INVALID_DEVICE, name);
+}
+
+// Domain, bus, device and function. The driver's own lookup would write a line of the host's log
+// of errors for each id that it does not have.
+using PciId = std::array<unsigned, 4>;
+std::optional<PciId> ParsePciId(const std::string& text) {
+  const auto matches = [&](const char* format, int count, auto*... numbers) {
+    int length = 0;
+    return std::sscanf(text.c_str(), format, numbers..., &length) == count &&
+           text.size() == static_cast<std::size_t>(length);
+  };
+  PciId id = {};
+  auto& [domain, bus, device, function] = id;
+  if (text.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) return {};
+  if (matches("%8x:%2x:%2x.%1x%n", 4, &domain, &bus, &device, &function)) return id;
+  function = 0;
+  if (matches("%8x:%2x:%2x%n", 3, &domain, &bus, &device)) return id;
+  domain = 0;
+  if (matches("%2x:%2x.%1x%n", 3, &bus, &device, &function)) return id;
+  return {};
+}
+
 }  // namespace
 
 namespace internal {
 
 absl::Status NoDeviceStatus(CUresult code, int ordinal) {
-  int count = 0;
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  const bool counted = driver.ok() && (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
-  return ToStatus(code, absl::StrCat("find device ", ordinal),
-                  counted ? absl::StrCat("of ", count, " in this process") : std::string());
+  return NoSuchDevice(code, absl::StrCat(ordinal));
 }
 
 }  // namespace internal
@@ -68,6 +114,26 @@ absl::StatusOr<Device> DeviceAt(Device::Ordinal ordinal) {
   });
   if (code == CUDA_SUCCESS) return Device::Borrow(handle);
   return internal::NoDeviceStatus(code, static_cast<int>(ordinal));
+}
+
+absl::StatusOr<Device> DeviceAt(const Device::Uuid& uuid) {
+  return FindDevice(uuid.ToString(), [&](Device device) -> absl::StatusOr<bool> {
+    CUGUEST_ASSIGN_OR_RETURN(const Device::Uuid its, UuidOf(device));
+    return its == uuid;
+  });
+}
+
+absl::StatusOr<Device> DeviceAt(std::string_view pci_bus_id) {
+  const std::string text(pci_bus_id);
+  const std::optional<PciId> id = ParsePciId(text);
+  if (!id.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "find device \"", text, "\": it is no PCI id, which is written as 0000:65:00.0"));
+  }
+  return FindDevice(text, [&](Device device) -> absl::StatusOr<bool> {
+    CUGUEST_ASSIGN_OR_RETURN(const std::string its, PciBusIdOf(device));
+    return ParsePciId(its) == id;
+  });
 }
 
 absl::StatusOr<Device> CurrentDevice() {

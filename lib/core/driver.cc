@@ -89,6 +89,8 @@ absl::StatusOr<const Driver*> Driver::GetInitialized() {
   return driver;
 }
 
+bool Driver::IsInitialized() noexcept { return internal::IsDriverInitialized(); }
+
 absl::Status Driver::Adopt(DriverLookup lookup, void* user) {
   if (lookup == nullptr) return absl::InvalidArgumentError(absl::StrCat(kAdopt, ": it is null"));
   const DriverOutcome outcome = internal::AdoptDriver(lookup, user);

@@ -79,6 +79,10 @@ DriverOutcome AdoptDriver(DriverLookup lookup, void* user,
 // cuInit(0), once per process: a forked child calls it again.
 CUresult InitializeDriver(const DriverTable& driver) noexcept;
 
+// Whether somebody in this process has called cuInit, which is not called here; nor is the driver
+// loaded. A call of the driver that fails where the answer is no.
+bool IsDriverInitialized() noexcept;
+
 // Whether this process was forked from the one that resolved the table.
 inline bool IsForkedChild() noexcept {
   const DriverOutcome* const outcome = DecidedDriver();

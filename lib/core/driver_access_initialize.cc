@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include <dlfcn.h>
+
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 std::atomic<pid_t> g_initialized_in{0};
+
+// Every other call of the driver that an uninitialised one refuses would do. In a stream callback
+// this one is refused, too.
+bool SaysInitialized(decltype(DriverTable::DeviceGetCount) get_count) {
+  int count = 0;
+  const CUresult code = get_count(&count);
+  return code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_PERMITTED;
+}
 
 }  // namespace
 
@@ -15,6 +25,20 @@ CUresult InitializeDriver(const DriverTable& driver) noexcept {
   const CUresult code = driver.Init(0);
   if (code == CUDA_SUCCESS) g_initialized_in.store(self, std::memory_order_release);
   return code;
+}
+
+bool IsDriverInitialized() noexcept {
+  if (g_initialized_in.load(std::memory_order_acquire) == getpid()) return true;
+  const DriverOutcome* const decided = DecidedDriver();
+  if (decided != nullptr && decided->ok()) return SaysInitialized(decided->table.DeviceGetCount);
+  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  void* const get_count = dlsym(library, "cuDeviceGetCount");
+  const bool says =
+      get_count != nullptr &&
+      SaysInitialized(reinterpret_cast<decltype(DriverTable::DeviceGetCount)>(get_count));
+  dlclose(library);
+  return says;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

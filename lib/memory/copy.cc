@@ -49,10 +49,7 @@ struct Task {
                ? absl::StrCat("fill ", bytes(), " bytes at ", EndText(to))
                : absl::StrCat("copy ", bytes(), " bytes from ", EndText(from), " to ", EndText(to));
   }
-  const MemoryRange& home() const {
-    return to.range == nullptr || (HasOwner(from.range) && !HasOwner(to.range)) ? *from.range
-                                                                                : *to.range;
-  }
+  const MemoryRange& home() const { return HomeOf(to, from); }
   std::array<const ContextRef*, 2> owners() const { return {OwnerOf(to), OwnerOf(from)}; }
   CUresult Do(const Driver& driver, const StreamRef* stream) const {
     return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/memory.h"
+#include "lib/memory/host_pages.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -47,6 +48,10 @@ absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t
 }
 
 absl::Status CheckLength(const MemoryDescription& memory, std::size_t wanted, bool read_only) {
+  if (memory.kind == MemoryDescription::Kind::kPageable && !IsMapped(memory.pointer, wanted)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(BorrowText(wanted), memory.ToString(), ": not all of its pages are there"));
+  }
   if (memory.size == 0) return absl::OkStatus();  // a driver that does not know it
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t found, CountReachable(memory, wanted, read_only));
   if (found == wanted) return absl::OkStatus();

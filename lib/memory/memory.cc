@@ -2,6 +2,7 @@
 
 #include "cuguest/memory.h"
 
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 
@@ -11,6 +12,7 @@
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
+#include "lib/memory/host_pages.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -87,6 +89,50 @@ CUresult Complete(const Driver& driver, const PointerAttributes& read, MemoryDes
   return code;
 }
 
+// Which does not change while the process lives. A driver before CUDA 8.0 does not know the
+// attribute.
+CUresult AskForPageable(const Driver& driver, bool* reach) {
+  enum : int { kNotAsked, kNo, kYes };
+  static std::atomic<int> s_answer{kNotAsked};
+  int answer = s_answer.load(std::memory_order_relaxed);
+  if (answer == kNotAsked) {
+    int count = 0;
+    CUresult code = driver.DeviceGetCount(&count);
+    int reaches = 1;
+    for (int device = 0; device < count && reaches != 0 && code == CUDA_SUCCESS; ++device) {
+      code =
+          driver.DeviceGetAttribute(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device);
+    }
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_VALUE) return code;
+    answer = code == CUDA_SUCCESS && reaches != 0 ? kYes : kNo;
+    s_answer.store(answer, std::memory_order_relaxed);
+  }
+  *reach = answer == kYes;
+  return CUDA_SUCCESS;
+}
+
+Device CurrentOrFirstDevice(const Driver& driver) {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  const bool is_current = driver.CtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
+                          ContextRef::Borrow(context).ok();
+  return Device::Borrow(is_current && driver.CtxGetDevice(&device) == CUDA_SUCCESS ? device : 0);
+}
+
+// What the driver does not know.
+CUresult DescribePlain(const Driver& driver, MemoryDescription* memory) {
+  bool reach = false;
+  const CUresult code = memory->pointer != 0 ? AskForPageable(driver, &reach) : CUDA_SUCCESS;
+  if (!reach || !internal::IsMapped(memory->pointer, 1)) return code;
+  memory->kind = MemoryDescription::Kind::kPageable;
+  memory->device = CurrentOrFirstDevice(driver);
+  memory->is_on_host = true;
+  memory->device_address = memory->pointer;
+  memory->host_address = reinterpret_cast<void*>(memory->pointer);
+  memory->access = MemoryDescription::Access::kReadWrite;
+  return code;
+}
+
 }  // namespace
 
 const char* Name(MemoryDescription::Kind kind) noexcept {
@@ -95,7 +141,8 @@ const char* Name(MemoryDescription::Kind kind) noexcept {
                                     "managed memory",
                                     "pinned host memory",
                                     "pool memory",
-                                    "virtual memory"};
+                                    "virtual memory",
+                                    "pageable memory"};
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "memory of an unknown kind";
 }
@@ -126,7 +173,10 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   MemoryDescription memory;
   memory.pointer = pointer;
   memory.kind = KindOf(read);
-  if (memory.kind == MemoryDescription::Kind::kUnregistered) return memory;
+  if (memory.kind == MemoryDescription::Kind::kUnregistered) {
+    CUGUEST_RETURN_IF_CUDA_ERROR(DescribePlain(*driver, &memory), kDescribe, PointerText(pointer));
+    return memory;
+  }
   memory.is_on_host = read.type == CU_MEMORYTYPE_HOST;
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;

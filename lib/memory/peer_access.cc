@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
-#include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/memory/turn.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -25,6 +25,34 @@ using internal::ContextText;
 
 std::string PairText(const ContextRef& context, const ContextRef& peer) {
   return absl::StrCat(ContextText(context.get()), " to ", ContextText(peer.get()));
+}
+
+std::string DevicesText(Device device, Device peer) {
+  return absl::StrCat("device ", device.get(), " to device ", peer.get());
+}
+
+CUresult AskForAccess(const Driver& driver, Device device, Device peer, int* access) {
+  return internal::AskOf(std::min(device.get(), peer.get()), [&] {
+    return driver.DeviceCanAccessPeer(access, device.get(), peer.get());
+  });
+}
+
+bool IsMig(Device device) {
+  const absl::StatusOr<Device::Uuid> uuid = UuidOf(device);
+  return uuid.ok() && uuid->is_mig;
+}
+
+// As a clause behind the devices.
+std::string WhyNoAccess(Device device, Device peer) {
+  if (device == peer) return ", which is the same one: a device is no peer of itself";
+  for (const Device each : {device, peer}) {
+    if (IsMig(each)) return absl::StrCat(", and device ", each.get(), " is a MIG instance");
+  }
+  const auto at = [](Device each) { return PciBusIdOf(each).value_or("an unknown place"); };
+  return absl::StrCat(", at ", at(device), " and ", at(peer),
+                      " on the PCI bus: the driver denies the link and gives no reason. Usually it "
+                      "is the topology (nvidia-smi topo -p2p r), an IOMMU that translates, or PCIe "
+                      "ACS");
 }
 
 // `call` with `context` current, where both contexts are alive. Outside of relaxed mode it would
@@ -50,39 +78,6 @@ struct Pair {
 
 Pair* g_first = nullptr;  // of the thread that has the turn
 
-// The right to let the driver switch, which one thread has at a time; the others wait for it, with
-// no lock held. Its thread cannot have it twice: in a tool's callback, say. No forked child comes
-// here: there is no driver for one.
-class Turn {
- public:
-  Turn() noexcept {
-    const Lock lock(s_mutex);
-    if (s_is_taken && s_thread == internal::ThisThreadId()) return;
-    while (s_is_taken) s_changed.wait(s_mutex);
-    s_is_taken = true;
-    s_thread = internal::ThisThreadId();
-    is_ours_ = true;
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (!is_ours_) return;
-    const Lock lock(s_mutex);
-    s_is_taken = false;
-    s_changed.notify_all();
-  }
-  [[nodiscard]] bool ok() const noexcept { return is_ours_; }
-
- private:
-  using Lock = std::lock_guard<internal::SharedMutex>;
-
-  static inline internal::SharedMutex s_mutex;
-  static inline internal::SharedConditionVariable s_changed;
-  static inline bool s_is_taken = false;
-  static inline internal::ThreadId s_thread;
-  bool is_ours_ = false;
-};
-
 // Where the pair is, or the end of the list.
 Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
   Pair** place = &g_first;
@@ -96,7 +91,7 @@ Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
 // was none.
 template <typename Enable>
 CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enable) noexcept {
-  const Turn turn;
+  const internal::Turn<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(made->context, made->peer);
   const CUresult code = enable();
@@ -116,7 +111,7 @@ CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enabl
 // One object less; `disable` is called for the last one of those that had enabled it.
 template <typename Disable>
 CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable& disable) noexcept {
-  const Turn turn;
+  const internal::Turn<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(context, peer);
   Pair* const pair = *place;
@@ -134,15 +129,26 @@ CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable&
 
 }  // namespace
 
+absl::Status PeerAccess::Check(Device device, Device peer) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  int access = 0;
+  CUresult code = AskForAccess(*driver, device, peer, &access);
+  if (code == CUDA_SUCCESS && access == 0) code = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      code, "check peer access",
+      absl::StrCat(DevicesText(device, peer), code == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                                  ? WhyNoAccess(device, peer)
+                                                  : std::string()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   int access = 0;
   int atomics = 0;
   int arrays = 0;
   int rank = 0;
-  CUresult code = internal::AskOf(std::min(device.get(), peer.get()), [&] {
-    return driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
-  });
+  CUresult code = AskForAccess(*driver, device, peer, &access);
   const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
     if (code != CUDA_SUCCESS || driver->DeviceGetP2PAttribute == nullptr) return;
     if (device == peer) return;  // of itself: INVALID_DEVICE
@@ -151,8 +157,7 @@ absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
   read(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics);
   read(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED, &arrays);
   read(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank);
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices",
-                               absl::StrCat("device ", device.get(), " to device ", peer.get()));
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices", DevicesText(device, peer));
   return PeerAccess::Link{access != 0, atomics != 0, arrays != 0, rank};
 }
 

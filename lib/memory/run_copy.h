@@ -34,6 +34,13 @@ inline const ContextRef* OwnerOf(const CopyEnd& end) {
   return HasOwner(end.range) ? &end.range->context : nullptr;
 }
 
+// The end that counts as the memory: the one that is written if it is device memory, unless only
+// the other has a context.
+inline const MemoryRange& HomeOf(const CopyEnd& to, const CopyEnd& from) {
+  return to.range == nullptr || (HasOwner(from.range) && !HasOwner(to.range)) ? *from.range
+                                                                              : *to.range;
+}
+
 // That both ends are still there, as far as their contexts tell.
 template <typename Task>
 absl::Status CheckLives(const Task& task) {

@@ -25,6 +25,7 @@ enum {
   CALL_REQUIRES_NEWER_DRIVER = 36,
   INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
+  PEER_ACCESS_UNSUPPORTED = 217,
   ILLEGAL_STATE = 401,
   NOT_READY = 600,
   CONTEXT_IS_DESTROYED = 709
@@ -1028,6 +1029,25 @@ static int primary_is_active(void) {
   return active;
 }
 
+static void three_questions(void) {
+  size_t free_bytes = 7, total = 0;
+  CHECK(cuguest_is_initialized() == 0);
+  open_driver();
+  CHECK(cuguest_is_initialized() == 0);
+  if (driver.init(0) != 0) _exit(SKIPPED);
+  CHECK(cuguest_is_initialized() == 1);
+  CHECK(cuguest_free_memory(0, CUGUEST_REFUSE, &free_bytes, NULL) == INVALID_CONTEXT);
+  CHECK(free_bytes == 7 && !primary_is_active());
+  CHECK(cuguest_free_memory(0, CUGUEST_CREATE, &free_bytes, &total) == 0);
+  CHECK(free_bytes > 7 && free_bytes <= total);
+  CHECK(!primary_is_active() && STACK_IS_EMPTY());
+  CHECK(cuguest_free_memory(0, CUGUEST_CREATE, NULL, NULL) == 0);
+  CHECK(cuguest_free_memory(0, 2, NULL, NULL) == INVALID_VALUE);
+  CHECK(cuguest_free_memory(99, CUGUEST_CREATE, NULL, NULL) == INVALID_DEVICE);
+  CHECK(cuguest_peer_access_check(0, 0) == PEER_ACCESS_UNSUPPORTED);
+  CHECK(cuguest_peer_access_check(0, 99) == INVALID_DEVICE);
+}
+
 static void a_context_is_acquired_on_a_device(void) {
   context_t a;
   cuguest_ref ref = CUGUEST_REF_INIT;
@@ -1703,6 +1723,7 @@ static const struct test_case kCases[] = {
     CASE(a_capture_guard_sets_the_mode),
     CASE(a_thread_resides_in_a_context),
     CASE(refs_name_incarnations),
+    CASE(three_questions),
     CASE(a_context_is_acquired_on_a_device),
     CASE(a_context_is_acquired_from_a_pointer_or_a_stream),
     CASE(a_floating_context_is_shared),

@@ -2,6 +2,7 @@
 
 #include "cuguest/devices.h"
 
+#include <cctype>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -54,6 +55,44 @@ BOOST_AUTO_TEST_CASE(devices_differ_by_uuid_and_pci_id) {
   }
   BOOST_TEST(uuids.size() == static_cast<std::size_t>(count));
   BOOST_TEST(pci_ids.size() == static_cast<std::size_t>(count));
+}
+
+BOOST_AUTO_TEST_CASE(devices_are_found_by_uuid_and_pci_id) {
+  const cuguest::testing::UndisturbedScope scope(
+      [](const std::string& difference) { BOOST_ERROR(difference); });
+  for (int i = 0; i < cuguest::CountDevices().value(); ++i) {
+    const Device device = Device::Borrow(i);
+    BOOST_TEST((DeviceAt(UuidOf(device).value()).value() == device));
+    const std::string pci = PciBusIdOf(device).value();
+    std::string lower = pci;
+    for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+    for (const std::string& id : {pci, lower, pci.substr(0, pci.find('.'))}) {
+      const auto found = cuguest::DeviceAt(id);
+      BOOST_TEST_REQUIRE(found.ok(), id << ": " << found.status().ToString());
+      BOOST_TEST((*found == device), id);
+    }
+    if (absl::StartsWith(pci, "0000:")) {
+      BOOST_TEST((cuguest::DeviceAt(pci.substr(5)).value() == device));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_device_is_called_so) {
+  const std::string of = "of " + std::to_string(cuguest::CountDevices().value());
+  const absl::Status no_uuid = DeviceAt(Device::Uuid()).status();
+  BOOST_TEST((no_uuid.code() == absl::StatusCode::kNotFound));
+  BOOST_TEST(absl::StrContains(no_uuid.ToString(),
+                               "find device GPU-00000000-0000-0000-0000-000000000000, " + of));
+  const absl::Status no_place = cuguest::DeviceAt("ffff:ff:1f.7").status();
+  BOOST_TEST((cuguest::CodeOf(no_place) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST(absl::StrContains(no_place.ToString(), "find device ffff:ff:1f.7, " + of));
+  for (const char* id :
+       {"", "nonsense", "0", "65:00", "0000:65:00.0 ", " 0000:65:00.0", "0000:65:00.",
+        "0000:65:00.00", "0000:655:00.0", "-1:65:00.0", "0x1:65:0", "0:0:0:0.0"}) {
+    const absl::Status status = cuguest::DeviceAt(id).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), id);
+    BOOST_TEST(absl::StrContains(status.ToString(), "no PCI id"), id);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {

@@ -28,6 +28,7 @@ enum : int {
   kDeinitialized = 4,
   kInvalidDevice = 101,
   kInvalidContext = 201,
+  kNoPeer = 217,
   kIllegalState = 401,
   kNotReady = 600,
   kDestroyed = 709,
@@ -290,6 +291,10 @@ Parameter<int> DeviceNumber() {
   return parameter;
 }
 
+Parameter<size_t*> WrittenSize() {
+  return {[](Given& given) { return given.Keep(size_t{0}); }, {Is<size_t*>(kAbsent, nullptr, {0})}};
+}
+
 Parameter<const char*> File() {
   return {[](Given&) { return __FILE__; },
           {Is<const char*>(kAbsent, nullptr, {0}), Is<const char*>("is empty", "", {0})}};
@@ -345,6 +350,9 @@ Parameter<CUstream> LiveStream() {
 
 // Of what needs the driver; of what a thread does with its own scope; of the end of a scope.
 Everywhere AsksDriver() { return {{0}, {kNotInitialized}, {kNotPermitted}, {0}, {kDeinitialized}}; }
+Everywhere AsksDevices() {
+  return {{0}, {kNotInitialized}, {0, kNotPermitted}, {0}, {kDeinitialized}};
+}
 Everywhere UsesScope() {
   return {{0}, {kNotInitialized}, {kIllegalState}, {kIllegalState}, {kDeinitialized}};
 }
@@ -533,6 +541,13 @@ std::vector<Row> Acquiring() {
               }),
               AsksDriver(), Begins<Acquired>(), DeviceNumber().But("is -1", depends()),
               IfInactive().But("is 0", depends())),
+      BORDERS_OF(cuguest_free_memory, AsksDriver(), DeviceNumber(),
+                 IfInactive().But("is 0", depends()), WrittenSize(), WrittenSize()),
+      MakeRow("cuguest_is_initialized",
+              std::function([] { return cuguest_is_initialized() == 1 ? 0 : kRefuses; }),
+              {{0}, Expected{kRefuses}.ByDriver(), {0}, {0}, {0}}),
+      BORDERS_OF(cuguest_peer_access_check, AsksDevices(), DeviceNumber().But("is 1", {kNoPeer}),
+                 Number(1, {INT_MIN, -2, -1}, {kInvalidDevice})),
       BORDERS_OF(cuguest_acquired_ref, {}, Reads<Acquired>(), Writes()),
       MakeRow("cuguest_acquired_source", std::function(&FoundSource), {}, Reads<Acquired>()),
       BORDERS_OF(cuguest_acquired_move, {}, Begins<Acquired>(), Uses<Acquired>()),

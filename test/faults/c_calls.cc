@@ -158,6 +158,14 @@ std::vector<Call> Holders() {
          const int there = cuguest_primary_move(&moved, &primary);
          return FirstOf({named, there, cuguest_primary_release(&moved)});
        }},
+      {"cuguest_is_initialized", kOk,
+       [](const Things&) { return Holds(cuguest_is_initialized() == 1); }},
+      {"cuguest_free_memory", kOk,
+       [](const Things&) {
+         return FirstOf({cuguest_free_memory(0, CUGUEST_CREATE, nullptr, nullptr)});
+       }},
+      {"cuguest_peer_access_check", StatusCode::kUnimplemented,
+       [](const Things&) { return FirstOf({cuguest_peer_access_check(0, 0)}); }},
       {"cuguest_acquire_on: refused", kDepends,
        [](const Things&) {
          CUGUEST_SCOPE(cuguest_acquired, acquired);

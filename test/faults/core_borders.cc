@@ -10,7 +10,9 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_scope.h"
 #include "cuguest/devices.h"
+#include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
@@ -193,6 +195,10 @@ std::vector<Row> Devices() {
                           Expected{kUnimplemented}.ByDriver()});
   Everywhere in_any_place = AsksDriver();
   in_any_place.host_function = {0, kNoPermission};
+  const Device::Uuid uuid = ValueOf(UuidOf(Device::Borrow(0)));
+  const std::string pci_id = ValueOf(PciBusIdOf(Device::Borrow(0)));
+  const Parameter<size_t*> size = {[](Given& given) { return given.Keep(size_t{0}); },
+                                   {Is<size_t*>("is null", nullptr, {0})}};
   return {
       MakeRow("ContextRef ContextRef::Borrow", std::function([](CUcontext context) {
                 return ToStatus(ContextRef::Borrow(context));
@@ -206,6 +212,18 @@ std::vector<Row> Devices() {
       MakeRow("Device DeviceAt",
               std::function([](Device device) { return DeviceAt(device.ordinal()); }), in_any_place,
               ADevice()),
+      MakeRow("DeviceAt: by UUID", std::function([](Device::Uuid uuid) { return DeviceAt(uuid); }),
+              in_any_place,
+              Parameter<Device::Uuid>{[uuid](Given&) { return uuid; },
+                                      {Is("is of zeros alone", Device::Uuid(), {kNotFound})}}),
+      MakeRow("DeviceAt: by PCI id", std::function([](std::string id) { return DeviceAt(id); }),
+              in_any_place,
+              Parameter<std::string>{[pci_id](Given&) { return pci_id; },
+                                     {Is<std::string>("is empty", "", {kInvalid}),
+                                      Is<std::string>("is no id", "::.", {kInvalid}),
+                                      Is("is endless", std::string(4096, '0'), {kInvalid}),
+                                      Is("has a NUL", std::string("00:00.0\0", 8), {kInvalid}),
+                                      Is<std::string>("is nobody's", "ff:1f.7", {kNotFound})}}),
       MakeRow("NameOf", std::function([](Device device) { return NameOf(device); }), in_any_place,
               ADevice()),
       MakeRow("PciBusIdOf", std::function([](Device device) { return PciBusIdOf(device); }),
@@ -228,6 +246,22 @@ std::vector<Row> Devices() {
                 return PeerAccess::Query(device, peer);
               }),
               in_any_place, ADevice(), ADevice()),
+      MakeRow("PeerAccess::Check", std::function([](Device device, Device peer) {
+                return PeerAccess::Check(device, peer);
+              }),
+              in_any_place, ADevice().But("is 1", {kUnimplemented}),
+              Among(Device::Borrow(1),
+                    {Is("is the same one", Device::Borrow(0), {kUnimplemented}),
+                     Is("is -1", Device::Borrow(-1), {kNotFound}),
+                     Is("is 4711", Device::Borrow(4711), Expected{kNotFound}.ByDriver())})),
+      MakeRow("GetFreeMemory",
+              std::function([](Device device, size_t* free, size_t* total, IfInactive if_inactive) {
+                return ToStatus(GetFreeMemory(device, free, total, if_inactive));
+              }),
+              AsksDriver(), ADevice(), size, size, Creating()),
+      MakeRow("Driver::IsInitialized",
+              std::function([] { return Driver::IsInitialized() ? 0 : kRefuses; }),
+              {{0}, Expected{kRefuses}.ByDriver(), {0}, {0}, {0}}),
       MakeRow("PeerAccess PeerAccess::Enable",
               std::function([](ContextRef context, ContextRef peer) {
                 return PeerAccess::Enable(context, peer);

@@ -3,6 +3,7 @@
 // The calls of the headers of tiers 1 and 2: guards and scopes, devices, primary, shared and green
 // contexts, what acquires a context, captures, values per context.
 
+#include <string>
 #include <utility>
 
 #include "cuguest/acquire.h"
@@ -15,6 +16,7 @@
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
@@ -178,6 +180,18 @@ std::vector<Call> Names() {
       {"Device Device::Borrow CountDevices", kOk,
        [](const Things&) { return cuguest::CountDevices(); }},
       {"DeviceAt", kOk, [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{0}); }},
+      {"DeviceAt: by UUID", kOk,
+       [](const Things&) {
+         const absl::StatusOr<cuguest::Device::Uuid> uuid = UuidOf(First());
+         return uuid.ok() ? DeviceAt(*uuid) : uuid.status();
+       }},
+      {"DeviceAt: no UUID", StatusCode::kNotFound,
+       [](const Things&) { return DeviceAt(cuguest::Device::Uuid()); }},
+      {"DeviceAt: by PCI id", kOk,
+       [](const Things&) {
+         const absl::StatusOr<std::string> id = PciBusIdOf(First());
+         return id.ok() ? cuguest::DeviceAt(*id) : id.status();
+       }},
       {"DeviceAt: none", StatusCode::kNotFound,
        [](const Things&) { return DeviceAt(cuguest::Device::Ordinal{100}); }},
       {"CurrentDevice", kDepends, [](const Things&) { return cuguest::CurrentDevice(); }},
@@ -198,6 +212,11 @@ std::vector<Call> Names() {
        [](const Things&) {
          Driver other;
          return Driver::Load("libcuda.so.1", &other);
+       }},
+      {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
+      {"GetFreeMemory", kOk,
+       [](const Things&) {
+         return ToStatus(cuguest::GetFreeMemory(First(), nullptr, nullptr, IfInactive::kCreate));
        }},
       {"SmCountOf: a device", kOk, [](const Things&) { return SmCountOf(First()); }},
       {"SmCountOf: a context", kOk, [](const Things& t) { return SmCountOf(t.home.ref()); }},

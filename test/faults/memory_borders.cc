@@ -10,6 +10,8 @@
 #include "cuguest/device_view.h"
 #include "cuguest/memory.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/pinned_pages.h"
+#include "cuguest/pitched_view.h"
 #include "cuguest/stream_protocol.h"
 #include "test/faults/cc_parameters.h"
 
@@ -20,6 +22,7 @@ using namespace cuguest;
 using View = DeviceView<int>;
 using Buffer = DeviceBuffer<int>;
 using Pinned = PinnedBuffer<int>;
+using Picture = PitchedView<int>;
 constexpr size_t kCount = Things::kCount;
 
 // Elements of int: more than there are bytes is refused, more than there is memory by the driver.
@@ -196,6 +199,128 @@ std::vector<Row> Copies() {
   };
 }
 
+std::vector<Row> UsersPages() {
+  static std::vector<char> s_pages(8192);  // the user's
+  const auto address = [](CUdeviceptr memory) { return reinterpret_cast<void*>(memory); };
+  const Parameter<void*> pages = {
+      [](Given&) -> void* { return s_pages.data(); },
+      {Is<void*>("is null", nullptr, {kInvalid}),
+       Is<void*>("is 1", address(1), Expected{kInvalid}.ByDriver()),
+       Is<void*>("is the largest", address(~CUdeviceptr{0}), {kInvalid}),
+       {"is pinned already",
+        [address](Given& given) { return address(given.things.memories.pinned); },
+        {0}},
+       {"is device memory",
+        [address](Given& given) { return address(given.things.memories.device); },
+        {kInvalid}},
+       {"is managed memory",
+        [address](Given& given) { return address(given.things.memories.managed); },
+        {kInvalid}}}};
+  const auto bytes =
+      Among(size_t{4096}, {Is("is 0", size_t{0}, {0}), Is("is 1", size_t{1}, {0}),
+                           Is("is SIZE_MAX / 2", SIZE_MAX / 2, Expected{kInvalid}.ByDriver()),
+                           Is("is SIZE_MAX", SIZE_MAX, {kInvalid})});
+  const auto flags = Among(0U, {Is("is every flag", UINT_MAX, Expected{kInvalid}.ByDriver()),
+                                Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver())});
+  const auto made = [](const Things& things) {
+    return ValueOf(PinnedPages::Pin(things.home.ref(), s_pages.data(), s_pages.size()));
+  };
+  return {
+      MakeRow("PinnedPages PinnedPages::Pin",
+              std::function([](ContextRef context, void* pages, size_t bytes, unsigned flags) {
+                return PinnedPages::Pin(context, pages, bytes, flags);
+              }),
+              AsksDriver(), Ref(), pages, bytes, flags),
+      MakeRow("PinnedPages::Release",
+              std::function([](PinnedPages* pages) { return pages->Release(); }), GivesBack(),
+              Owner<PinnedPages>(made, {0})),
+  };
+}
+
+Parameter<Picture> APicture() {
+  const auto of = [](View view) {
+    return view.empty() ? Picture() : ValueOf(Picture::Of(view, kCount / 4, 4));
+  };
+  Parameter<Picture> pictures = {[of](Given& given) { return of(given.things.view); }, {}};
+  for (const Value<View>& border : AView({kInvalid}).borders) {
+    pictures.borders.push_back({border.name,
+                                [of, make = border.make](Given& given) { return of(make(given)); },
+                                border.expected});
+  }
+  pictures.borders.push_back(
+      {"has a row less",
+       [of](Given& given) { return ValueOf(of(given.things.view).Subview(0, 0, kCount / 4, 3)); },
+       {kInvalid}});
+  return pictures;
+}
+
+std::vector<Row> Pictures() {
+  // Between the rows of the host's are no other elements; of a row of 16 bytes.
+  const auto pitch = Among(
+      size_t{16}, {Is("is 0", size_t{0}, {0}), Is("is less than a row", size_t{15}, {kInvalid}),
+                   Is("is more than there is", size_t{17}, {kInvalid}),
+                   Is("is SIZE_MAX", SIZE_MAX, {kInvalid})});
+  const auto number = [](size_t valid, Expected of_half, Expected too_many) {
+    return Among(
+        valid, {Is("is 0", size_t{0}, {0}), Is("is SIZE_MAX / 2", SIZE_MAX / 2, std::move(of_half)),
+                Is("is SIZE_MAX", SIZE_MAX, std::move(too_many))});
+  };
+  const auto size = [&](size_t valid) { return number(valid, {kInvalid}, {kInvalid}); };
+  const auto part = [&](size_t valid) { return number(valid, {kOutOfRange}, {kOutOfRange}); };
+  // With a pitch the host may have more than the picture.
+  const auto of_host = APicture().But("has a row less", {0}).But("is empty", {0});
+  return {
+      MakeRow("PitchedView PitchedView::Borrow",
+              std::function([](CUdeviceptr pointer, size_t width, size_t height, size_t pitch) {
+                return Picture::Borrow(pointer, width, height, pitch);
+              }),
+              AsksDriver(), Address({kInvalid}, {kInvalid}), size(4), size(4),
+              Among(size_t{16},
+                    {Is("is 0", size_t{0}, {0}), Is("is less than a row", size_t{12}, {kInvalid}),
+                     Is("is not aligned", size_t{17}, {kInvalid}),
+                     Is("is SIZE_MAX", SIZE_MAX - 3, {kInvalid})})),
+      MakeRow("PitchedView::Of", std::function([](View view, size_t width, size_t height) {
+                return Picture::Of(view, width, height);
+              }),
+              {},
+              Parameter<View>{[](Given& given) { return given.things.view; },
+                              {Is("is empty", View(), {kInvalid})}},
+              size(4), size(4)),
+      MakeRow("PitchedView::Subview",
+              std::function([](Picture picture, size_t x, size_t y, size_t width, size_t height) {
+                return picture.Subview(x, y, width, height);
+              }),
+              {}, Parameter<Picture>{APicture().valid, {Is("is empty", Picture(), {kOutOfRange})}},
+              part(1), part(1), part(2), part(2)),
+      MakeRow("Copy: a picture",
+              std::function([](Picture to, Picture from) { return Copy(to, from); }), AsksDriver(),
+              APicture(), APicture()),
+      MakeRow("Upload: a picture", std::function([](Picture to, HostSpan<int> from, size_t pitch) {
+                return Upload(to, from, pitch);
+              }),
+              AsksDriver(), of_host, Host({kInvalid}), pitch),
+      MakeRow("Download: a picture",
+              std::function([](Picture from, HostSpan<int> to, size_t pitch) {
+                return Download(from, to, pitch);
+              }),
+              AsksDriver(), of_host, Host({kInvalid}), pitch),
+      MakeRow("CopyAsync: a picture", std::function([](Picture to, Picture from, StreamRef stream) {
+                return CopyAsync(to, from, stream);
+              }),
+              AsksDriver(), APicture(), APicture(), AStream()),
+      MakeRow("UploadAsync: a picture",
+              std::function([](Picture to, HostSpan<int> from, StreamRef stream, size_t pitch) {
+                return UploadAsync(to, from, stream, pitch);
+              }),
+              AsksDriver(), of_host, Host({kInvalid}), AStream(), pitch),
+      MakeRow("DownloadAsync: a picture",
+              std::function([](Picture from, HostSpan<int> to, StreamRef stream, size_t pitch) {
+                return DownloadAsync(from, to, stream, pitch);
+              }),
+              AsksDriver(), of_host, Host({kInvalid}), AStream(), pitch),
+  };
+}
+
 std::vector<Row> Streams() {
   const auto depends = [] { return Expected{0, kPrecondition}; };
   const auto flags = [](unsigned valid) {
@@ -285,6 +410,8 @@ std::vector<Row> Streams() {
 
 }  // namespace
 
-std::vector<Row> BordersOfMemory() { return Joined({Views(), Buffers(), Copies(), Streams()}); }
+std::vector<Row> BordersOfMemory() {
+  return Joined({Views(), Buffers(), Copies(), Pictures(), UsersPages(), Streams()});
+}
 
 }  // namespace cuguest_faults

@@ -62,6 +62,7 @@ constexpr Ending kEndings[] = {
     {"cuMemFree", &SimLive::allocations},
     {"cuMemFreeAsync", &SimLive::allocations},
     {"cuMemFreeHost", &SimLive::allocations},
+    {"cuMemHostUnregister", &SimLive::allocations},
     {"cudaFree", &SimLive::allocations},
     {"cuStreamDestroy", &SimLive::streams},
     {"cuStreamEndCapture", &SimLive::graphs},

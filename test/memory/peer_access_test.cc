@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "test/memory/memories.h"
 
@@ -60,6 +61,29 @@ BOOST_AUTO_TEST_CASE(a_device_has_no_link_to_itself) {
   BOOST_TEST(!link->arrays);
   REFUSES(PeerAccess::Query(kFirst, Device::Borrow(77)).status(), kNotFound, "device 0",
           "device 77");
+}
+
+BOOST_AUTO_TEST_CASE(why_there_is_no_access) {
+  const Undisturbed undisturbed;
+  REFUSES(PeerAccess::Check(kFirst, kFirst), kUnimplemented, "check peer access",
+          "device 0 to device 0", "the same one", "PEER_ACCESS_UNSUPPORTED");
+  BOOST_TEST(cuguest_peer_access_check(0, 0) == int{CUDA_ERROR_PEER_ACCESS_UNSUPPORTED});
+  for (const int none : {-1, 77}) {
+    REFUSES(PeerAccess::Check(kFirst, Device::Borrow(none)), kNotFound, "device 0");
+    REFUSES(PeerAccess::Check(Device::Borrow(none), kFirst), kNotFound, "device 0");
+    BOOST_TEST(cuguest_peer_access_check(0, none) == int{CUDA_ERROR_INVALID_DEVICE});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(access_is_possible_and_not_enabled, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  {
+    const Undisturbed undisturbed;
+    BOOST_TEST(PeerAccess::Check(kFirst, kSecond).ok());
+    BOOST_TEST(cuguest_peer_access_check(0, 1) == 0);
+  }
+  BOOST_TEST(!IsEnabled(a, b));
 }
 
 BOOST_AUTO_TEST_CASE(contexts_of_one_device) {

@@ -18,10 +18,14 @@
 #include "cuguest/array.h"
 #include "cuguest/capture.h"
 #include "cuguest/capture_scope.h"
+#include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
+#include "cuguest/free_memory.h"
+#include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/peer_access.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "cuguest/stream.h"
@@ -93,6 +97,54 @@ void AdoptedFunctionsAreCalled() {
   CHECK(Driver::Adopt(&LookUp, &host).ok());
   CHECK((*Driver::Get())->DeviceGetCount == &SevenDevices);
   CHECK(*cuguest::CountDevices() == 7);
+}
+
+CUresult NoLink(int* can, CUdevice, CUdevice) {
+  *can = 0;
+  return CUDA_SUCCESS;
+}
+
+// The driver gives no reason, so the status says where to look.
+void ALinkThatTheDriverDenies() {
+  TheHost().Replace("cuDeviceCanAccessPeer", &NoLink);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const auto devices = cuguest::CountDevices();
+  CHECK(devices.ok());
+  if (*devices < 2) return;
+  const absl::Status status =
+      cuguest::PeerAccess::Check(cuguest::Device::Borrow(0), cuguest::Device::Borrow(1));
+  CHECK(absl::IsUnimplemented(status));
+  CHECK(cuguest::CodeOf(status) == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  CHECK(Says(status, "device 0 to device 1, at ") && Says(status, "on the PCI bus"));
+  CHECK(Says(status, cuguest::PciBusIdOf(cuguest::Device::Borrow(1))->c_str()));
+  CHECK(Says(status, "IOMMU"));
+  CHECK(cuguest_peer_access_check(0, 1) == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+}
+
+CUresult PageableOnDevice0(int* value, CUdevice_attribute, CUdevice device) {
+  *value = device == 0 ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+// Plain memory is a device's only where every device reaches it.
+void OneDeviceThatDoesNotReachTheHost() {
+  TheHost().Replace("cuDeviceGetAttribute", &PageableOnDevice0);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const auto devices = cuguest::CountDevices();
+  CHECK(devices.ok());
+  const auto memory = cuguest::Describe(&TheHost());
+  using Kind = cuguest::MemoryDescription::Kind;
+  CHECK(memory.ok());
+  CHECK(memory->kind == (*devices == 1 ? Kind::kPageable : Kind::kUnregistered));
+}
+
+void WithoutAWayToAskForFreeMemory() {
+  TheHost().Hide("cuMemGetInfo");
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  std::size_t free = 0;
+  const cuguest::Error error = cuguest::GetFreeMemory(cuguest::Device::Borrow(0), &free, nullptr,
+                                                      cuguest::IfInactive::kCreate);
+  CHECK(error.code == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 }
 
 std::atomic<int> g_pushes{0};
@@ -349,6 +401,9 @@ int main(int argc, char** argv) {
       argc, argv,
       {
           {"adopted_functions_are_called", &AdoptedFunctionsAreCalled},
+          {"a_link_that_the_driver_denies", &ALinkThatTheDriverDenies},
+          {"one_device_that_does_not_reach_the_host", &OneDeviceThatDoesNotReachTheHost},
+          {"without_a_way_to_ask_for_free_memory", &WithoutAWayToAskForFreeMemory},
           {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
           {"moves_survive_a_push_that_fails", &MovesSurviveAPushThatFails},
           {"each_entry_is_asked_for_once_by_its_version", &EachEntryIsAskedForOnceByItsVersion},

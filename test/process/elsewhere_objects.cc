@@ -2,6 +2,8 @@
 
 #include "test/process/elsewhere.h"
 
+#include <sys/mman.h>
+
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -31,6 +33,7 @@
 #include "cuguest/peer_access.h"
 #include "cuguest/per_context.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/pinned_pages.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/cublas.h"
@@ -403,6 +406,14 @@ const std::vector<Row>& Rows() {
        [](World& w) {
          return Own(PinnedBuffer<int>::Allocate(w.home, 16),
                     [](PinnedBuffer<int>& buffer) { return buffer.Release(); });
+       }},
+      {"PinnedPages",
+       [](World& w) {
+         // The user's; never unmapped.
+         void* const pages =
+             mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+         return Own(PinnedPages::Pin(w.home, pages, 4096),
+                    [](PinnedPages& pinned) { return pinned.Release(); });
        }},
       {"Array",
        [](World& w) { return Own(MakeArray(w), [](Array& array) { return array.Release(); }); }},

@@ -258,6 +258,12 @@ std::string MakeStubDirectory() {
   return s_made;
 }
 
+void AHiddenDevice() {
+  const absl::Status status = DeviceAt(Device::Ordinal{1}).status();
+  CHECK(absl::IsNotFound(status));
+  std::printf("%s\n", std::string(status.message()).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -295,6 +301,12 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {"CUDA_VISIBLE_DEVICES="}},
+          {"a_hidden_device",
+           &AHiddenDevice,
+           {"find device 1, of 1 in this process, with CUDA_VISIBLE_DEVICES=0: "},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {"CUDA_VISIBLE_DEVICES=0"}},
           {"without_captures", &WithoutCaptures, {}, 0, cuguest_test::On::kSimulation},
           {"without_ids", &WithoutIds, {}, 0, cuguest_test::On::kSimulation},
           {"nothing_at_load_time", &NothingAtLoadTime},

@@ -29,6 +29,7 @@
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/free_memory.h"
 #include "cuguest/graph.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
@@ -170,6 +171,9 @@ void Devices() {
     CHECK(cuguest::CountDevices().ok() && DeviceAt(device.ordinal()).ok());
     CHECK(NameOf(device).ok() && PciBusIdOf(device).ok() && UuidOf(device).ok());
     CHECK(!cuguest::CurrentDevice().ok());
+    CHECK(Driver::IsInitialized());
+    size_t free = 0;
+    CHECK(cuguest::GetFreeMemory(device, &free, nullptr, cuguest::IfInactive::kCreate).ok());
   });
 }
 

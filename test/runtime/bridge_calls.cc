@@ -154,6 +154,8 @@ std::vector<Call> Questions() {
       {"PeerAccess::Query", kOk, [](const Things&) { return PeerAccess::Query(First(), First()); }},
       {"PeerAccess::Query: no device", StatusCode::kNotFound,
        [](const Things&) { return PeerAccess::Query(First(), Device::Borrow(4711)); }},
+      {"PeerAccess::Check: of itself", StatusCode::kUnimplemented,
+       [](const Things&) { return PeerAccess::Check(First(), First()); }},
       {"PeerAccess::Enable: on one device", StatusCode::kUnimplemented,
        [](const Things& t) { return PeerAccess::Enable(t.home.ref(), t.other.ref()); }},
       {"PeerAccess::Enable: a destroyed context", kOver,

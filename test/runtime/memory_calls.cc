@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, array.h,
-// texture_object.h, surface_object.h and copy.h.
+// The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, pinned_pages.h,
+// pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
+
+#include <sys/mman.h>
 
 #include "cuguest/array.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/memory.h"
 #include "cuguest/pinned_buffer.h"
+#include "cuguest/pinned_pages.h"
+#include "cuguest/pitched_view.h"
 #include "cuguest/runtime/device_buffer.h"
 #include "cuguest/runtime/pointer.h"
 #include "cuguest/surface_object.h"
@@ -25,12 +29,15 @@ using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
 using cuguest::HostSpan;
 using cuguest::PinnedBuffer;
+using cuguest::PinnedPages;
+using cuguest::PitchedView;
 using cuguest::StreamRef;
 using cuguest::SurfaceObject;
 using cuguest::TextureObject;
 using runtime::ToDriver;
 
 constexpr size_t kCount = Things::kCount;
+constexpr size_t kPages = 8192;  // bytes
 constexpr size_t kOverflow = ~size_t{0};
 constexpr size_t kTooMany = size_t{1} << 58;
 
@@ -305,6 +312,112 @@ std::vector<Call> Arrays() {
   };
 }
 
+// The user's. Never unmapped: what a destructor could not unpin stays pinned.
+void* NewPages() {
+  return mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+std::vector<Call> UsersPages() {
+  return {
+      {"PinnedPages::Pin", kOk,
+       [](const Things& t) { return PinnedPages::Pin(t.home.ref(), NewPages(), kPages); }},
+      {"PinnedPages::Pin: pinned already", kOk,
+       [](const Things& t) {
+         void* const pinned = reinterpret_cast<void*>(t.memories.pinned);
+         return PinnedPages::Pin(t.home.ref(), pinned, kCount);
+       }},
+      {"PinnedPages::Pin: a destroyed context", kOver,
+       [](const Things& t) { return PinnedPages::Pin(t.ended, NewPages(), kPages); }},
+      {"PinnedPages::Pin: device memory", kRefused,
+       [](const Things& t) {
+         void* const device = reinterpret_cast<void*>(t.memories.device);
+         return PinnedPages::Pin(t.home.ref(), device, kCount);
+       }},
+      {"PinnedPages::Release", kOk,
+       [](const Things& t) {
+         absl::StatusOr<PinnedPages> pages = PinnedPages::Pin(t.home.ref(), NewPages(), kPages);
+         return pages.ok() ? pages->Release() : pages.status();
+       }},
+      {"PinnedPages PinnedPages::data PinnedPages::size_bytes PinnedPages::context "
+       "PinnedPages::was_pinned PinnedPages::Leak",
+       kOk,
+       [](const Things&) {
+         PinnedPages empty;
+         empty.Leak();
+         return Holds(empty.data() == nullptr && empty.size_bytes() == 0 &&
+                      empty.context() == ContextRef() && !empty.was_pinned());
+       }},
+  };
+}
+
+// `kCount` elements, as four rows.
+absl::StatusOr<PitchedView<int>> Picture(const DeviceView<int>& view) {
+  return PitchedView<int>::Of(view, kCount / 4, 4);
+}
+
+// use(things, picture), of `view`.
+template <typename Use>
+std::function<Outcome(const Things&)> OfPicture(DeviceView<int> Things::*view, const Use& use) {
+  return [view, use](const Things& t) -> Outcome {
+    const absl::StatusOr<PitchedView<int>> picture = Picture(t.*view);
+    return picture.ok() ? use(t, *picture) : picture.status();
+  };
+}
+
+std::vector<Call> Pictures() {
+  using View = PitchedView<int>;
+  constexpr auto kView = &Things::view;
+  return {
+      {"PitchedView PitchedView::Of PitchedView::get PitchedView::data PitchedView::width "
+       "PitchedView::height PitchedView::pitch PitchedView::empty PitchedView::context "
+       "PitchedView::device",
+       kOk,
+       OfPicture(kView,
+                 [](const Things& t, const View& picture) {
+                   return Holds(picture.get() == t.view.get() && picture.data() == t.view.data() &&
+                                picture.width() == kCount / 4 && picture.height() == 4 &&
+                                picture.pitch() == kCount && !picture.empty() &&
+                                picture.context() == t.home.ref() && picture.device() == First());
+                 })},
+      {"PitchedView::Borrow", kOk,
+       [](const Things& t) { return View::Borrow(t.memories.device, 2, 4, 64); }},
+      {"PitchedView::Borrow: rows that overlap", kRefused,
+       [](const Things& t) { return View::Borrow(t.memories.device, 2, 4, 4); }},
+      {"PitchedView::Subview", kOk,
+       OfPicture(kView,
+                 [](const Things&, const View& picture) { return picture.Subview(1, 1, 2, 2); })},
+      {"Upload: a picture", kOk,
+       OfPicture(kView,
+                 [](const Things& t, const View& picture) { return Upload(picture, Source(t)); })},
+      {"Download: a picture", kOk,
+       OfPicture(kView, [](const Things& t,
+                           const View& picture) { return Download(picture, Target(t), kCount); })},
+      {"Copy: a picture", kOk,
+       OfPicture(
+           &Things::managed_view,
+           [](const Things& t, const View& picture) { return Copy(picture, *Picture(t.view)); })},
+      {"Copy: a picture of a destroyed context", kOver,
+       OfPicture(
+           &Things::ended_view,
+           [](const Things& t, const View& picture) { return Copy(*Picture(t.view), picture); })},
+      {"UploadAsync: a picture", kOk,
+       OfPicture(kView,
+                 [](const Things& t, const View& picture) {
+                   return UploadAsync(picture, Source(t), t.stream.ref());
+                 })},
+      {"DownloadAsync: a picture", kOk,
+       OfPicture(kView,
+                 [](const Things& t, const View& picture) {
+                   return DownloadAsync(picture, Target(t), t.stream.ref());
+                 })},
+      {"CopyAsync: a picture", kOk,
+       OfPicture(&Things::pool_view,
+                 [](const Things& t, const View& picture) {
+                   return CopyAsync(picture, *Picture(t.view), t.stream.ref());
+                 })},
+  };
+}
+
 std::vector<Call> Copies() {
   return {
       {"Upload", kOk, [](const Things& t) { return Upload(t.view, Source(t)); }},
@@ -348,6 +461,8 @@ std::vector<Call> Copies() {
 
 }  // namespace
 
-std::vector<Call> MemoryCalls() { return Joined({Descriptions(), Buffers(), Arrays(), Copies()}); }
+std::vector<Call> MemoryCalls() {
+  return Joined({Descriptions(), Buffers(), Arrays(), UsersPages(), Pictures(), Copies()});
+}
 
 }  // namespace cuguest_runtime_test

@@ -39,6 +39,10 @@ void Sim::SupportCig(bool supported) {
   if (IsActive()) GetControl()->support_cig(supported);
 }
 
+void Sim::SupportPageableAccess(bool supported) {
+  if (IsActive()) GetControl()->support_pageable_access(supported);
+}
+
 void Sim::FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread) {
   if (IsActive()) GetControl()->fail_call(entry, nth, code, from_any_thread);
 }

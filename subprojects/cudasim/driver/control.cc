@@ -71,6 +71,7 @@ constexpr Control kControl = {
     HideEntry,
     DeviceFeatures::SupportExecAffinity,
     DeviceFeatures::SupportCig,
+    DeviceFeatures::SupportPageableAccess,
     FailCall,
     ClearFaults,
     OnEveryCall,

@@ -23,6 +23,7 @@ struct Control {
   void (*hide_entry)(const char*);
   void (*support_exec_affinity)(bool);
   void (*support_cig)(bool);
+  void (*support_pageable_access)(bool);
   void (*fail_call)(const char*, unsigned, CUresult, bool);
   void (*clear_faults)();
   void (*on_every_call)(void (*)(const char*));

@@ -2,6 +2,7 @@
 //
 // Copies and fills of rows and slices. Measured on an NVIDIA H200, driver 580.159.04.
 
+#include <algorithm>
 #include <cstring>
 
 #include "cudasim/sim.h"
@@ -72,6 +73,47 @@ std::vector<float> ReadMemory(CUdeviceptr memory, size_t count) {
   std::vector<float> values(count);
   OK(RAW(cuMemcpyDtoH)(values.data(), memory, count * sizeof(float)));
   return values;
+}
+
+// Four rows of 100 bytes of 7, into rows of 1, with either context current.
+void CopyRows(CUdeviceptr to, CUdeviceptr from, const std::vector<CUcontext>& contexts) {
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from;
+  copy.srcPitch = 128;
+  copy.dstDevice = to;
+  copy.dstPitch = 256;
+  copy.WidthInBytes = 100;
+  copy.Height = 4;
+  copy.Depth = 1;
+  std::vector<unsigned char> expected(1024, 1);
+  for (size_t y = 0; y < 4; ++y) std::fill_n(expected.begin() + y * 256, 100, 7);
+  for (const CUcontext context : contexts) {
+    SetStack({context});
+    CUstream stream = nullptr;
+    OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    for (const bool is_async : {false, true}) {
+      std::vector<unsigned char> read(1024);
+      OK(RAW(cuMemsetD8)(to, 1, 1024));
+      OK(RAW(cuCtxSynchronize)());
+      OK(is_async ? RAW(cuMemcpy3DAsync)(&copy, stream) : RAW(cuMemcpy3D)(&copy));
+      OK(RAW(cuCtxSynchronize)());
+      OK(RAW(cuMemcpyDtoH)(read.data(), to, read.size()));
+      BOOST_TEST(read == expected, per_element());
+    }
+    OK(RAW(cuStreamDestroy)(stream));
+  }
+  SetStack({});
+}
+
+// New memory in `context`, every byte `value`.
+CUdeviceptr Filled(const OwnContext& context, unsigned char value) {
+  SetStack({context.get()});
+  CUdeviceptr memory = 0;
+  OK(RAW(cuMemAlloc)(&memory, 1024));
+  OK(RAW(cuMemsetD8)(memory, value, 1024));
+  OK(RAW(cuCtxSynchronize)());
+  return memory;
 }
 
 }  // namespace
@@ -383,6 +425,21 @@ BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test
     OK(RAW(cuStreamSynchronize)(stream));
   }
   OK(RAW(cuMemFree)(memory));
+}
+
+// Linear memory, said to be the device's on both sides. Not measured yet.
+BOOST_AUTO_TEST_CASE(rows_are_copied_between_contexts) {
+  const OwnContext owner;
+  const OwnContext other;
+  const CUdeviceptr from = Filled(owner, 7);
+  CopyRows(Filled(other, 1), from, {owner.get(), other.get()});
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_copied_between_devices, *cudasim_test::NeedsDevices(2)) {
+  const OwnContext owner(1);
+  const OwnContext other(0);
+  const CUdeviceptr from = Filled(owner, 7);
+  CopyRows(Filled(other, 1), from, {other.get()});
 }
 
 BOOST_AUTO_TEST_CASE(fills_of_rows) {

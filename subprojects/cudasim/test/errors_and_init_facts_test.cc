@@ -325,6 +325,30 @@ BOOST_AUTO_TEST_CASE(an_illegal_address_loses_the_device_and_not_the_stack) {
   REQUIRE_CHILD_PASSES("sticky_error");
 }
 
+CHILD(asks_before_init) {
+  int count = 0;
+  CHECK(RAW(cuDeviceGetCount)(&count) == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS);
+  return 0;
+}
+
+// Whether the question "is CUDA initialised?" is a line in the log: not measured yet. If a driver
+// opens its log in cuInit, it is none.
+BOOST_AUTO_TEST_CASE(a_call_that_fails_before_init_is_a_line_in_the_log,
+                     *cudasim_test::NeedsDriver(12080, "CUDA_LOG_FILE")) {
+  char name[] = "/tmp/cudasim_log_XXXXXX";
+  const int file = mkstemp(name);
+  BOOST_TEST_REQUIRE(file >= 0);
+  const cudasim_test::Ended ended =
+      cudasim_test::RunSelf({"--child=asks_before_init"}, {std::string("CUDA_LOG_FILE=") + name});
+  const off_t length = lseek(file, 0, SEEK_END);
+  close(file);
+  unlink(name);
+  BOOST_TEST(ended.code == 0, ended.output);
+  BOOST_TEST(length > 0);
+}
+
 CHILD(fails_a_call) {
   CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
   CUcontext current = nullptr;

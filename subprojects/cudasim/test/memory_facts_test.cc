@@ -5,11 +5,13 @@
 #include <cstring>
 #include <numeric>
 
+#include "cudasim/sim.h"
 #include "test/facts.h"
 
 BOOST_AUTO_TEST_SUITE(memory_facts)
 
 using namespace cudasim_facts;
+using cudasim::Sim;
 
 namespace {
 
@@ -31,7 +33,44 @@ struct Memory {
   unsigned char host[2 * kBytes];
 };
 
+// On the simulation for as long as it is there; elsewhere the devices reach it or they do not.
+struct PlainMemoryReached {
+  PlainMemoryReached() { Sim::SupportPageableAccess(true); }
+  ~PlainMemoryReached() { Sim::SupportPageableAccess(false); }
+};
+
+bool ReachesPlainMemory() {
+  const PlainMemoryReached reached;
+  int reaches = 0;
+  return RAW(cuDeviceGetAttribute)(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0) ==
+             CUDA_SUCCESS &&
+         reaches != 0;
+}
+
 }  // namespace
+
+// As documented (CUDA Programming Guide, "Unified Memory": copies and memsets take any pointer that
+// is unified memory), and not measured: an H100 and an H200 with driver 580 say that they do not.
+BOOST_AUTO_TEST_CASE(plain_memory_is_a_devices_where_it_is_reached,
+                     *cudasim_test::OnlyIf(&ReachesPlainMemory, "needs HMM, or a Grace Hopper")) {
+  const PlainMemoryReached reached;
+  Memory memory;
+  const auto plain = reinterpret_cast<CUdeviceptr>(memory.host);
+  unsigned type = 77;
+  BOOST_TEST(PluralAttribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, plain, type) == 0u);
+  OK(RAW(cuMemcpyDtoD)(memory.p, plain, 256));
+  OK(RAW(cuMemcpyDtoD)(plain + 256, memory.p, 256));
+  OK(RAW(cuMemsetD8)(plain + 512, 7, 16));
+  OK(RAW(cuCtxSynchronize)());
+  BOOST_TEST(int{memory.host[256 + 255]} == 255);
+  BOOST_TEST(int{memory.host[512 + 15]} == 7);
+  unsigned char other[16] = {};
+  OK(RAW(cuMemcpyHtoD)(plain, other, sizeof(other)));
+  OK(RAW(cuMemcpyDtoH)(other, plain + 512, sizeof(other)));
+  BOOST_TEST(int{memory.host[15]} == 0);
+  BOOST_TEST(int{other[15]} == 7);
+  IS(RAW(cuMemcpyDtoD)(memory.p, 0x1000, 16), INVALID_VALUE);
+}
 
 BOOST_AUTO_TEST_CASE(a_failed_allocation_writes_zero) {
   CUdeviceptr out = 0x77;

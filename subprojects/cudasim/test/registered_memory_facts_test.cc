@@ -161,6 +161,25 @@ BOOST_AUTO_TEST_CASE(ranges_are_exact_and_do_not_overlap) {
   SetStack({});
 }
 
+// By which a library tells its registration from a later one of the same range. Not measured yet.
+BOOST_AUTO_TEST_CASE(each_registration_has_an_id) {
+  const Pages pages;
+  const OwnContext context;
+  SetStack({context.get()});
+  OK(RAW(cuMemHostRegister)(pages.base, kPage, 0));
+  const auto id = [&](size_t offset) {
+    return Attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, pages.address() + offset);
+  };
+  const unsigned long long first = id(0);
+  BOOST_TEST(first != 0U);
+  BOOST_TEST(id(kPage - 1) == first);
+  OK(RAW(cuMemHostUnregister)(pages.base));
+  OK(RAW(cuMemHostRegister)(pages.base, kPage, 0));
+  BOOST_TEST(id(0) != first);
+  OK(RAW(cuMemHostUnregister)(pages.base));
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(memory_of_the_driver_is_not_registered) {
   const OwnContext context;
   SetStack({context.get()});

@@ -26,6 +26,7 @@ Books books[kMaxDevices];
 std::atomic<CUresult> sticky{CUDA_SUCCESS};
 std::atomic<bool> has_exec_affinity{false};
 std::atomic<bool> has_cig{false};
+std::atomic<bool> has_pageable_access{false};
 
 int BusOf(CUdevice device) { return kFirstBus + Process::IndexOf(device); }
 
@@ -39,6 +40,10 @@ int ValueOf(CUdevice_attribute attribute, CUdevice device) {
   if (attribute == CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED ||
       attribute == CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED) {
     return DeviceFeatures::HasCig() ? 1 : 0;
+  }
+  if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS &&
+      DeviceFeatures::HasPageableAccess()) {
+    return 1;
   }
   return ThisGpu().Attribute(attribute);
 }
@@ -74,6 +79,8 @@ void DeviceFeatures::SupportExecAffinity(bool supported) { has_exec_affinity.sto
 bool DeviceFeatures::HasExecAffinity() { return has_exec_affinity.load(); }
 void DeviceFeatures::SupportCig(bool supported) { has_cig.store(supported); }
 bool DeviceFeatures::HasCig() { return has_cig.load(); }
+void DeviceFeatures::SupportPageableAccess(bool supported) { has_pageable_access.store(supported); }
+bool DeviceFeatures::HasPageableAccess() { return has_pageable_access.load(); }
 
 CUresult StickyError() { return sticky.load(std::memory_order_acquire); }
 

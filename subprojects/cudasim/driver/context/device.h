@@ -46,6 +46,8 @@ class DeviceFeatures {
   static bool HasExecAffinity();
   static void SupportCig(bool supported);
   static bool HasCig();
+  static void SupportPageableAccess(bool supported);
+  static bool HasPageableAccess();
 };
 
 // The error that a kernel left behind, or CUDA_SUCCESS. It never goes away, and

@@ -22,6 +22,10 @@
 
 namespace cudasim::driver {
 
+bool IsReachedPlain(CUdeviceptr address, size_t bytes) {
+  return DeviceFeatures::HasPageableAccess() && IsHostMemory(address, bytes);
+}
+
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   Allocation allocation;
   if (address == 0) return false;
@@ -31,7 +35,7 @@ bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
     if (is_hosts && end == End::kDevice) return false;
     return Memory::Reaches(address, bytes, access);
   }
-  return end != End::kDevice;
+  return end != End::kDevice || IsReachedPlain(address, bytes);
 }
 
 void PanicUnless(bool valid) {
@@ -201,7 +205,7 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
 // pool's that the device was given no access to (on an H100).
 bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
   Allocation allocation;
-  if (!Memory::Find(address, &allocation)) return false;
+  if (!Memory::Find(address, &allocation)) return IsReachedPlain(address, bytes);
   const bool is_pools = allocation.kind == MemoryKind::kPool;
   if (is_pools && !PoolReaches(allocation.pool, device)) return false;
   const bool anywhere =

@@ -23,6 +23,9 @@ enum class End {
 
 // The whole of a range in one allocation, or INVALID_VALUE: a byte more is refused,
 // however far the device's page goes (measured on an H100, driver 580.159.04).
+// Of memory that is not the driver's: whether the devices reach it all the same.
+bool IsReachedPlain(CUdeviceptr address, size_t bytes);
+
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access);
 
 // For work that is done, which may be long after it was checked.

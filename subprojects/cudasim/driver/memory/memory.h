@@ -116,6 +116,9 @@ class Memory {
   static size_t Count();
 };
 
+// Whether every page of the range is there.
+bool IsHostMemory(std::uintptr_t base, size_t bytes);
+
 inline void* ToPointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace cudasim::driver

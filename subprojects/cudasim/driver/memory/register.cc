@@ -7,24 +7,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <vector>
+#include <algorithm>
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
 #include "driver/memory/memory.h"
 
 namespace cudasim::driver {
-namespace {
 
-// Whether every page of the range is there.
 bool IsHostMemory(std::uintptr_t base, size_t bytes) {
+  constexpr size_t kAtOnce = 4096;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t first = base / page * page;
-  std::vector<unsigned char> resident((base + bytes - first + page - 1) / page);
-  return mincore(reinterpret_cast<void*>(first), base + bytes - first, resident.data()) == 0;
+  std::uintptr_t first = base / page * page;
+  std::uintptr_t end = 0;
+  if (__builtin_add_overflow(base, bytes, &end)) return false;
+  unsigned char resident[kAtOnce];
+  for (; first < end; first += kAtOnce * page) {
+    const size_t length = std::min(end - first, kAtOnce * page);
+    if (mincore(reinterpret_cast<void*>(first), length, resident) != 0) return false;
+  }
+  return true;
 }
-
-}  // namespace
 
 // Two ranges may share a page, but no byte. Memory that may only be read is not told
 // apart: a real driver refuses it without CU_MEMHOSTREGISTER_READ_ONLY.

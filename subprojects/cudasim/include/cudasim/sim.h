@@ -119,6 +119,11 @@ class Sim {
   /// CU_LIMIT_CIG_ENABLED is then 1. Default: no. Not measured: as <cuda.h> describes it.
   static void SupportCig(bool supported);
 
+  /// Whether every device reaches all memory of the host, as with HMM or on a GH200:
+  /// CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS is 1, and copies and fills take the addresses of
+  /// plain memory for a device's. Default: no. Not measured: as the CUDA Programming Guide says.
+  static void SupportPageableAccess(bool supported);
+
   /// The `nth` call from now of `entry` (1 is the next) returns `code` and does
   /// nothing else; later ones work again. Several may be armed at a time.
   /// `from_any_thread` false counts only the calling thread's calls.

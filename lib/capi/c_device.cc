@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a caller asks before it works: about the process, and about devices.
+
+#include <algorithm>
+
+#include "cuguest/c.h"
+#include "cuguest/free_memory.h"
+#include "lib/capi/c_storage.h"
+#include "lib/core/failure.h"
+
+int cuguest_is_initialized(void) { return cuguest::internal::IsDriverInitialized() ? 1 : 0; }
+
+int cuguest_free_memory(int device, int if_inactive, size_t* free, size_t* total) {
+  if (if_inactive != CUGUEST_REFUSE && if_inactive != CUGUEST_CREATE) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return GetFreeMemory(cuguest::Device::Borrow(device), free, total,
+                       if_inactive == CUGUEST_CREATE ? cuguest::IfInactive::kCreate
+                                                     : cuguest::IfInactive::kRefuse)
+      .code;
+}
+
+int cuguest_peer_access_check(int device, int peer) {
+  const cuguest::DriverTable* driver = nullptr;
+  const cuguest::Error found = cuguest::internal::GetInitializedDriver(&driver);
+  if (!found.ok()) return found.code;
+  int access = 0;
+  const CUresult code = cuguest::internal::AskOf(
+      std::min(device, peer), [&] { return driver->DeviceCanAccessPeer(&access, device, peer); });
+  return code != CUDA_SUCCESS || access != 0 ? code : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
