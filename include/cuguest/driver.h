@@ -63,7 +63,7 @@ struct CUGUEST_API Driver : DriverTable {
   /// initialises nothing.
   /// Cost:   none if no driver library is loaded, or this copy of cuguest has called cuInit; else
   ///         one driver call, which fails if the answer is false: no call says so and succeeds.
-  ///         Since driver 570 it may be a line in the log of errors (docs/guarantees.md).
+  ///         It is no line in the log of errors, which begins with cuInit.
   /// Source: CUDA Driver API, "Initialization"; docs/guarantees.md.
   [[nodiscard]] static bool IsInitialized() noexcept;
 

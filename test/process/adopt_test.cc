@@ -16,9 +16,9 @@
 
 #include "absl/strings/match.h"
 #include "cuguest/array.h"
+#include "cuguest/c.h"
 #include "cuguest/capture.h"
 #include "cuguest/capture_scope.h"
-#include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"

@@ -26,6 +26,8 @@ PACKAGES = {"cublas": ("libcublas",), "cupy": ("cupy", "cupy_backends"), "jax": 
 DEVICE = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 FRAMEWORKS = ("cupy", "jax", "numba", "torch")
 GUEST_HOSTS = ("driver", *FRAMEWORKS)
+# Who goes on in whatever is current. JAX makes its own context current again; Numba looks, and refuses.
+GOES_ON = ("cupy", "torch")
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 
 
@@ -121,7 +123,7 @@ os._exit(0)  # whatever the framework does in a context that is not its own
 
 
 def ctypes_guest_beside(framework):
-    """A package that leaves its context pushed over the one that the framework works in, and then goes on in that."""
+    """A package that leaves its context pushed over the one that the framework works in, which may go on in that."""
     name = f"a package with ctypes beside {framework}"
     with tempfile.TemporaryDirectory() as folder:
         guest = pathlib.Path(folder) / "lib" / "site-packages" / "ctypes_guest" / "__init__.py"
@@ -137,8 +139,12 @@ def ctypes_guest_beside(framework):
         say("skipped" if missing else "failed", name, "it is not installed" if missing else f"exit status {run.code}")
         return
     of_guest = [finding for finding in run.findings if package_of(finding["culprit"]) == "ctypes_guest"]
-    right = ([finding["kind"] for finding in of_guest] == ["leaked-push"] and of_guest[0]["culprit"]["function"] == "encode"
-             and package_of(of_guest[0]["victim"]) in PACKAGES[framework])
+    if framework in GOES_ON:
+        right = ([finding["kind"] for finding in of_guest] == ["leaked-push"]
+                 and of_guest[0]["culprit"]["function"] == "encode"
+                 and package_of(of_guest[0]["victim"]) in PACKAGES[framework])
+    else:
+        right = of_guest == []
     say("passed" if right else "failed", name)
 
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "driver/api.h"
+#include "driver/process.h"
 
 namespace cudasim::driver {
 namespace {
@@ -27,6 +28,7 @@ int OpenLog() {
 }  // namespace
 
 void LogFailure(const Entry& entry, CUresult code) {
+  if (code == CUDA_ERROR_NOT_INITIALIZED && Process::IsFresh()) return;
   static const int log = OpenLog();
   if (log < 0) return;
   const char* name = "an unrecognized code";

@@ -3,7 +3,7 @@
 // The log of calls that fail (CUDA Driver API, "Error Log Management"; on a real driver from 570
 // on, here of every version): CUDA_LOG_FILE names a file, or stdout or stderr, that gets a line for
 // each of them, also where the caller expects the failure. CUDA_ERROR_NOT_READY is an answer and
-// none.
+// none, and a call before cuInit has no line (test/errors_and_init_facts_test.cc).
 
 #ifndef CUDASIM_DRIVER_ERROR_LOG_H_
 #define CUDASIM_DRIVER_ERROR_LOG_H_

@@ -85,6 +85,8 @@ void Process::SetDeviceCount(int count) {
   if (phase.load() == Phase::kFresh) device_count.store(count);
 }
 
+bool Process::IsFresh() { return phase.load(std::memory_order_acquire) == Phase::kFresh; }
+
 int Process::DeviceCount() { return device_count.load(std::memory_order_relaxed); }
 
 int Process::IndexOf(CUdevice device) { return Devices()[static_cast<size_t>(device)]; }

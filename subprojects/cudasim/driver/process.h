@@ -30,6 +30,8 @@ class Process {
   static CUresult Serves(Floor floor);
 
   static void End();
+  // Nobody has called cuInit.
+  static bool IsFresh();
 
   // Configuration, read by cuInit (devices of the machine) and cuGetProcAddress (version).
   static void SetDeviceCount(int count);

@@ -4,8 +4,8 @@
 
 What a driver call takes on a real driver: without a collector, with the collector EMPTY, whose callback returns at once, and
 with the auditor's. A machine runs a process at one of several speeds, so each is measured in processes in turn, and the best
-of each counts. Prints a table, and whether it is kept that a push or a pop costs at most 1.2 times what EMPTY costs, and
-120 ns. On the simulation, which CUPTI does not see, it is skipped.
+of each counts. Prints a table, and whether it is kept that a push or a pop up to 20 frames deep costs at most 1.2 times what
+EMPTY costs, and 120 ns. On the simulation, which CUPTI does not see, it is skipped.
 """
 
 import collections
@@ -19,6 +19,7 @@ import sys
 ROUNDS = 6
 SKIPPED = 77
 FACTOR, MORE_NS = 1.2, 120
+PROMISED = ("PushAndPop/0", "PushAndPop/20")
 # Name of the benchmark: what it is, and how many calls of it are events.
 ROWS = {"CommonCall/0": ("a call that is no event", 1), "PushAndPop/0": ("a push or a pop", 2),
         "PushAndPop/20": ("the same, 20 frames deep", 2), "PushAndPop/80": ("the same, 80 frames deep", 2)}
@@ -56,7 +57,7 @@ def main():
         all_of = {kind: [one[kind][name] for one in rounds] for kind in KINDS}
         cells = [f"{min(times):.0f} ({', '.join(f'{time:.0f}' for time in times)})" for times in all_of.values()]
         print(f"| {what} | {' | '.join(cells)} |")
-    for name in list(ROWS)[1:]:
+    for name in PROMISED:
         best = {kind: min(one[kind][name] for one in rounds) for kind in KINDS}
         of_cupti, ours = best["empty callback"] - best["plain"], best["auditor"] - best["plain"]
         limit = FACTOR * of_cupti + MORE_NS
