@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import sys
 
-ROUNDS = 6
+ROUNDS = 4
 SKIPPED = 77
 FACTOR, MORE_NS = 1.2, 120
 PROMISED = ("PushAndPop/0", "PushAndPop/20")
