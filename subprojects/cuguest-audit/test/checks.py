@@ -25,4 +25,4 @@ def skip(what, why):
 
 def done():
     print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed else 77 if skipped and not passed else 0)

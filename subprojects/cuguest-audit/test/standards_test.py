@@ -3,17 +3,20 @@
 """standards_test.py, with the arguments of command_runs.py.
 
 What others read of cuguest-audit, against their definitions: SARIF by classes that were generated from the standard's
-schema, and a trace as packets of Perfetto's protocol. They are the Python packages pydantic-sarif and perfetto; what is not
-installed is skipped by name.
+schema, and a trace as packets of Perfetto's protocol. They are the Python packages pydantic-sarif and perfetto, installed or
+in the folder CUGUEST_TEST_PACKAGES; what is not there is skipped by name.
 """
 
 import decimal
 import json
+import os
 import pathlib
+import sys
 
 from checks import check, done, skip
 from command_runs import FAULTS, folder, host, ON_DEVICE_ONE, Run
 
+sys.path.append(os.environ.get("CUGUEST_TEST_PACKAGES", ""))
 try:
     from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 except ImportError:
