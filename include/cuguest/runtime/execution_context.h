@@ -75,10 +75,10 @@ inline absl::StatusOr<cudaExecutionContext_t> SameExecution(const ContextRef& co
 /// Errors:  what each says. The runtime's last error stays as it was, but a runtime call that fails
 ///          overwrites one that was set before: see LastErrorScope::Leave.
 /// Needs:   the runtime of CUDA 13.1, on a driver of 13.0 (580) or newer.
-/// Source:  docs/guarantees.md: on driver 580 the handle and the id of an execution context that
-///          the runtime made are the driver's. The documentation calls the handle opaque, so the
-///          ids are compared, and where they differ the result is kUnimplemented, never a guess.
-///          Not measured: a green context that the driver or another runtime made.
+/// Source:  docs/guarantees.md: on driver 580 with the runtime of 13.5, the handle and the id of an
+///          execution context are the driver's, also for a green context that the driver made. The
+///          documentation calls the handle opaque, so the ids are compared, and where they differ
+///          the result is kUnimplemented, never a guess.
 
 /// The context that `execution` names, a device's or a green one.
 /// Count:   none; keeps nothing alive.

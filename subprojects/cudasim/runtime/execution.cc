@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Execution contexts, which the runtime has from 13.1 on: the primary context of a device, or a
-// green one. "measured": with the runtime of 13.5 on an H200, driver 580.159.04. "documented": in
-// the <cuda_runtime_api.h> of 13.5.
+// green one. "measured": with the runtime of 13.5 on an H200 and an H100, driver 580.159.04.
+// "documented": in the <cuda_runtime_api.h> of 13.5.
 
 #include "runtime/execution.h"
 
@@ -13,7 +13,7 @@
 namespace cudasim::runtime {
 namespace {
 
-// Measured: a handle is the driver's. Documented: none may be null.
+// Measured: a handle is the driver's, and none may be null.
 cudaError_t FromHandle(cudaExecutionContext_t handle, CUcontext* context) {
   *context = reinterpret_cast<CUcontext>(handle);
   return handle != nullptr ? cudaSuccess : cudaErrorInvalidValue;

@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test
   OK(RAW(cuMemFree)(memory));
 }
 
-// Linear memory, said to be the device's on both sides. Not measured yet.
+// Linear memory, said to be the device's on both sides.
 BOOST_AUTO_TEST_CASE(rows_are_copied_between_contexts) {
   const OwnContext owner;
   const OwnContext other;

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(ranges_are_exact_and_do_not_overlap) {
   SetStack({});
 }
 
-// By which a library tells its registration from a later one of the same range. Not measured yet.
+// By which a library tells its registration from a later one of the same range.
 BOOST_AUTO_TEST_CASE(each_registration_has_an_id) {
   const Pages pages;
   const OwnContext context;

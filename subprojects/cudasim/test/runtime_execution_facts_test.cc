@@ -114,7 +114,6 @@ BOOST_AUTO_TEST_CASE(a_reset_ends_a_devices, *NeedsExecutionContexts()) {
   cudaGetLastError();
 }
 
-// Documented, but for the 16 multiprocessors, which were measured.
 BOOST_AUTO_TEST_CASE(what_is_asked_of_one_needs_nothing_current, *NeedsExecutionContexts()) {
   const Unused unused;
   const cudaExecutionContext_t green = CreateGreenExecutionContext();
@@ -139,7 +138,6 @@ BOOST_AUTO_TEST_CASE(what_is_asked_of_one_needs_nothing_current, *NeedsExecution
   RT_OK(cudaExecutionCtxDestroy(green));
 }
 
-// Documented.
 BOOST_AUTO_TEST_CASE(no_execution_context_is_refused, *NeedsExecutionContexts()) {
   const Unused unused;
   unsigned long long id = 0;
