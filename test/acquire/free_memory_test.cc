@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(no_device_and_nothing_to_write) {
   BOOST_TEST(cuguest_free_memory(0, 2, nullptr, nullptr) == int{CUDA_ERROR_INVALID_VALUE});
 }
 
-BOOST_AUTO_TEST_CASE(cost, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(cost,
+                     *cuguest_test::OnlySim() * cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
   const auto calls = [](IfInactive if_inactive) {
     size_t free = 0;
     Sim::ResetCalls();

@@ -73,7 +73,7 @@ with scratch() as tmp:
             "cudasim": "subprojects/cudasim/libcudasim.a.p/",
             "cudasim_image": "subprojects/cudaimage/libcudaimage.a.p/",
             "cudasim_driver": "subprojects/cudasim/sim/lib(cuda.so.1|driver.a|exports.a).p/",
-            "cudasim_runtime": "subprojects/cudasim/sim/libcudart.so.[0-9]+.p/"}.items():
+            "cudasim_runtime": "subprojects/cudasim/sim/lib(cudart.so.[0-9]+|sim_cudart_stubs.a).p/"}.items():
         ours, theirs = flags_of_sources(build, f".*/{target}.dir/"), flags_of_sources(by_meson, by)
         check(f"{target}: compiles the {len(theirs)} sources that Meson compiles", ours and ours.keys() == theirs.keys(),
               ours.keys() ^ theirs.keys())
