@@ -36,9 +36,9 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
 struct Rows {
-  std::size_t width = 0;  // elements
-  std::size_t height = 0;
-  std::size_t pitch = 0;  // bytes
+  std::size_t width;  // elements
+  std::size_t height;
+  std::size_t pitch;  // bytes
 };
 
 // One end of a copy of rows. A host's has the elements that there are, and a pitch of 0 if they are
@@ -153,7 +153,7 @@ class PitchedView {
       : range_(range), rows_(rows) {}
 
   internal::MemoryRange range_;
-  internal::Rows rows_;
+  internal::Rows rows_ = {};
 };
 
 namespace internal {

@@ -124,12 +124,10 @@ class [[nodiscard]] NcclCommunicator {
       : library_(std::move(other.library_)),
         primary_(std::move(other.primary_)),
         comm_(std::exchange(other.comm_, nullptr)) {}
-  NcclCommunicator& operator=(NcclCommunicator&& other) noexcept {
-    if (this == &other) return *this;
-    static_cast<void>(Release());
-    library_ = std::move(other.library_);
-    primary_ = std::move(other.primary_);
-    comm_ = std::exchange(other.comm_, nullptr);
+  NcclCommunicator& operator=(NcclCommunicator other) noexcept {
+    std::swap(library_, other.library_);
+    std::swap(primary_, other.primary_);
+    std::swap(comm_, other.comm_);
     return *this;
   }
 
@@ -201,8 +199,8 @@ class [[nodiscard]] NcclCommunicator {
   }
 
   absl::Status End(const char* doing, ncclResult_t (*end)(ncclComm_t), Location where) {
-    absl::Status status;
-    if (comm_ != nullptr) status = Call(doing, where, [&] { return end(comm_); });
+    const absl::Status status =
+        comm_ == nullptr ? absl::OkStatus() : Call(doing, where, [&] { return end(comm_); });
     if (status.code() == absl::StatusCode::kPermissionDenied) return status;
     comm_ = nullptr;
     if (!primary_.ok()) return status;
@@ -228,17 +226,8 @@ class [[nodiscard]] NcclScope {
             Location where = Location::Here())
       : comm_(communicator.get()),
         guard_(communicator.context(), GuardMode::kAlwaysPush, where),
-        relaxed_(CU_STREAM_CAPTURE_MODE_RELAXED, where) {
-    if (!guard_.ok()) {
-      status_ = comm_ == nullptr ? NcclCommunicator::Released() : cuguest::ToStatus(guard_);
-    } else if (!internal::IsRelaxed(relaxed_)) {
-      status_ = cuguest::ToStatus(relaxed_);
-    } else if (stream.context() != communicator.context()) {
-      status_ = absl::InvalidArgumentError(
-          "use a communicator: the stream is of another context than the primary one that NCCL "
-          "works in; make it there, and wait for events of others");
-    }
-  }
+        relaxed_(CU_STREAM_CAPTURE_MODE_RELAXED, where),
+        status_(Enter(communicator, stream)) {}
 
   [[nodiscard]] bool ok() const noexcept { return status_.ok(); }
   [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
@@ -256,6 +245,17 @@ class [[nodiscard]] NcclScope {
   }
 
  private:
+  absl::Status Enter(const NcclCommunicator& communicator, const StreamRef& stream) const {
+    if (!guard_.ok()) {
+      return comm_ == nullptr ? NcclCommunicator::Released() : cuguest::ToStatus(guard_);
+    }
+    if (!internal::IsRelaxed(relaxed_)) return cuguest::ToStatus(relaxed_);
+    if (stream.context() == communicator.context()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "use a communicator: the stream is of another context than the primary one that NCCL works "
+        "in; make it there, and wait for events of others");
+  }
+
   ncclComm_t comm_;
   ContextGuard guard_;
   CaptureModeGuard relaxed_;
