@@ -304,8 +304,13 @@ int Multiply(int index, cusparseIndexType_t type, bool with_dead_handle = false)
                     CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
   cusparseCreateDnVec(&from, 1, x.get(), CUDA_R_32F);
   cusparseCreateDnVec(&to, 1, y.get(), CUDA_R_32F);
-  return cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, from, &zero, to,
-                      CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, offsets.get());
+  const int code = cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, from, &zero,
+                                to, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, offsets.get());
+  cusparseDestroySpMat(matrix);
+  cusparseDestroyDnVec(from);
+  cusparseDestroyDnVec(to);
+  cusparseDestroy(handle);
+  return code;
 }
 
 CHILD(index_outside_of_the_matrix) {
