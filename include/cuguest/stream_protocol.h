@@ -24,16 +24,15 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// For all of these.
-//
-// Stack:   left as it is.
-// Count:   none: a ref keeps neither its stream nor the context alive.
-// Threads: any, but not from a stream callback: kPermissionDenied where the driver is asked.
-// Errors:  kInvalidArgument: the protocol forbids the number, or `context` is empty where it is
-//          needed; those of StreamRef::Borrow(). A number that is no stream's cannot be told from
-//          one that is: the driver may crash.
-// Cost:    none for the default streams, which are those of `context`, the array's; for another
-//          that of StreamRef::Borrow().
+/// All of them
+/// Stack:   left as it is.
+/// Count:   none: a ref keeps neither its stream nor the context alive.
+/// Threads: any, but not from a stream callback: kPermissionDenied where the driver is asked.
+/// Errors:  kInvalidArgument: the protocol forbids the number, or `context` is empty where it is
+///          needed; those of StreamRef::Borrow(). A number that is no stream's cannot be told from
+///          one that is: the driver may crash.
+/// Cost:    none for the default streams, which are those of `context`, the array's; for another
+///          that of StreamRef::Borrow().
 
 /// The stream that `__dlpack__(stream=number)` names; nothing for -1, by which the consumer says
 /// that it synchronises by itself. No number, Python's None, is the legacy stream.
