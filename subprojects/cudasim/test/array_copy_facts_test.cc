@@ -2,7 +2,6 @@
 //
 // Copies and fills of rows and slices. Measured on an NVIDIA H200, driver 580.159.04.
 
-#include <algorithm>
 #include <cstring>
 
 #include "cudasim/sim.h"
@@ -76,6 +75,9 @@ std::vector<float> ReadMemory(CUdeviceptr memory, size_t count) {
 }
 
 // Four rows of 100 bytes of 7, into rows of 1, with either context current.
+// Which byte it is, of a source: other rows have others.
+unsigned char Number(size_t at) { return static_cast<unsigned char>(at % 251); }
+
 void CopyRows(CUdeviceptr to, CUdeviceptr from, const std::vector<CUcontext>& contexts) {
   CUDA_MEMCPY3D copy = {};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -87,7 +89,9 @@ void CopyRows(CUdeviceptr to, CUdeviceptr from, const std::vector<CUcontext>& co
   copy.Height = 4;
   copy.Depth = 1;
   std::vector<unsigned char> expected(1024, 1);
-  for (size_t y = 0; y < 4; ++y) std::fill_n(expected.begin() + y * 256, 100, 7);
+  for (size_t y = 0; y < 4; ++y) {
+    for (size_t x = 0; x < 100; ++x) expected[y * 256 + x] = Number(y * 128 + x);
+  }
   for (const CUcontext context : contexts) {
     SetStack({context});
     CUstream stream = nullptr;
@@ -107,11 +111,13 @@ void CopyRows(CUdeviceptr to, CUdeviceptr from, const std::vector<CUcontext>& co
 }
 
 // New memory in `context`, every byte `value`.
-CUdeviceptr Filled(const OwnContext& context, unsigned char value) {
+CUdeviceptr Numbered(const OwnContext& context) {
   SetStack({context.get()});
   CUdeviceptr memory = 0;
-  OK(RAW(cuMemAlloc)(&memory, 1024));
-  OK(RAW(cuMemsetD8)(memory, value, 1024));
+  std::vector<unsigned char> numbers(1024);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = Number(i);
+  OK(RAW(cuMemAlloc)(&memory, numbers.size()));
+  OK(RAW(cuMemcpyHtoD)(memory, numbers.data(), numbers.size()));
   OK(RAW(cuCtxSynchronize)());
   return memory;
 }
@@ -431,15 +437,15 @@ BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test
 BOOST_AUTO_TEST_CASE(rows_are_copied_between_contexts) {
   const OwnContext owner;
   const OwnContext other;
-  const CUdeviceptr from = Filled(owner, 7);
-  CopyRows(Filled(other, 1), from, {owner.get(), other.get()});
+  const CUdeviceptr from = Numbered(owner);
+  CopyRows(Numbered(other), from, {owner.get(), other.get()});
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_copied_between_devices, *cudasim_test::NeedsDevices(2)) {
   const OwnContext owner(1);
   const OwnContext other(0);
-  const CUdeviceptr from = Filled(owner, 7);
-  CopyRows(Filled(other, 1), from, {other.get()});
+  const CUdeviceptr from = Numbered(owner);
+  CopyRows(Numbered(other), from, {other.get()});
 }
 
 BOOST_AUTO_TEST_CASE(fills_of_rows) {
