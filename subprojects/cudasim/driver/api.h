@@ -11,6 +11,15 @@
 
 namespace cudasim::driver {
 
+// CU_DEV_SM_RESOURCE_GROUP_PARAMS, which headers have from 13.1 on.
+struct SmGroup {
+  unsigned count;
+  unsigned coscheduled;
+  unsigned preferred_coscheduled;
+  unsigned flags;
+  unsigned reserved[12];
+};
+
 #define CUDASIM_DECLARE(Base, version, suffix, Function, floor, parameters, arguments) \
   CUresult Function parameters;
 #define CUDASIM_DECLARE_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \

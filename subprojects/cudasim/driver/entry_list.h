@@ -151,6 +151,9 @@
     (CUdevResource* groups, unsigned* count, const CUdevResource* input,                           \
     CUdevResource* remaining, unsigned flags, unsigned least),                                     \
     (groups, count, input, remaining, flags, least))                                               \
+  X(DevSmResourceSplit, 13010, "", DevSmResourceSplit, kInitialized, (CUdevResource* groups,       \
+    unsigned count, const CUdevResource* input, CUdevResource* remaining, unsigned flags,          \
+    SmGroup* wanted), (groups, count, input, remaining, flags, wanted))                            \
   X(DevResourceGenerateDesc, 12040, "", DevResourceGenerateDesc, kInitialized,                     \
     (CUdevResourceDesc* description, CUdevResource* resources, unsigned count),                    \
     (description, resources, count))                                                               \
@@ -166,6 +169,8 @@
     CUgreenCtx green, unsigned flags, int priority), (stream, green, flags, priority))             \
   X(StreamGetGreenCtx, 12040, "", StreamGetGreenCtx, kInitialized, (CUstream stream,               \
     CUgreenCtx* green), (stream, green))                                                           \
+  T(StreamGetDevResource, 13010, "", 13010, ptsz, StreamGetDevResource, kInitialized,              \
+    (CUstream stream, CUdevResource* resource, CUdevResourceType type), (stream, resource, type))  \
   X(GreenCtxRecordEvent, 12040, "", GreenCtxRecordEvent, kInitialized, (CUgreenCtx green,          \
     CUevent event), (green, event))                                                                \
   X(GreenCtxWaitEvent, 12040, "", GreenCtxWaitEvent, kInitialized, (CUgreenCtx green,              \

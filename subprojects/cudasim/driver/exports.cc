@@ -59,6 +59,11 @@ CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 CUDASIM_LATER_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 #undef CUDASIM_TYPEDEF
 #undef CUDASIM_TYPEDEF_TWIN
+// Modelled, of 13.1.
+using PFN_cuDevSmResourceSplit_v13010 = CUresult (*)(CUdevResource*, unsigned, const CUdevResource*,
+                                                     CUdevResource*, unsigned, SmGroup*);
+using PFN_cuStreamGetDevResource_v13010 = CUresult (*)(CUstream, CUdevResource*, CUdevResourceType);
+using PFN_cuStreamGetDevResource_v13010_ptsz = PFN_cuStreamGetDevResource_v13010;
 
 }  // namespace
 

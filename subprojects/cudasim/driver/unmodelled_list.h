@@ -194,7 +194,6 @@
   X(CoredumpDeregisterStartCallback, 13020, "", NotModelled, kInitialized, (), ())                \
   X(CoredumpRegisterCompleteCallback, 13020, "", NotModelled, kInitialized, (), ())               \
   X(CoredumpRegisterStartCallback, 13020, "", NotModelled, kInitialized, (), ())                  \
-  X(DevSmResourceSplit, 13010, "", NotModelled, kInitialized, (), ())                             \
   X(DeviceGetCliqueCount, 13040, "", NotModelled, kInitialized, (), ())                           \
   X(DeviceGetCliqueInfo, 13040, "", NotModelled, kInitialized, (), ())                            \
   X(DeviceGetFabricClusterUuid, 13040, "", NotModelled, kInitialized, (), ())                     \
@@ -230,7 +229,6 @@
   T(StreamBeginCaptureToCig, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())           \
   T(StreamBeginRecaptureToGraph, 13030, "", 13030, ptsz, NotModelled, kInitialized, (), ())       \
   T(StreamEndCaptureToCig, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())             \
-  T(StreamGetDevResource, 13010, "", 13010, ptsz, NotModelled, kInitialized, (), ())              \
   X(TensorMapSetAllocationClass, 13050, "", NotModelled, kInitialized, (), ())
 
 // Declared by cudaGL.h, cudaEGL.h and cudaVDPAU.h. Their typedefs need headers that are not of the

@@ -45,6 +45,15 @@ CUresult CreateStreamIn(CUcontext context, CUstream* stream, unsigned flags, int
   return code;
 }
 
+// A function of the driver's that came with 13.1: null in an older one.
+template <typename Function>
+Function FindLater(const char* name) {
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult status = {};
+  Driver().cuGetProcAddress(name, &found, 13010, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+  return reinterpret_cast<Function>(found);
+}
+
 // `call(context)` of the driver.
 template <typename Call>
 cudaError_t With(cudaExecutionContext_t handle, const Call& call) {
@@ -138,10 +147,15 @@ cudaError_t DevSmResourceSplitByCount(cudaDevResource* result, unsigned* count,
 }
 
 // Documented: this and cudaStreamGetDevResource need a driver of 13.1.
-cudaError_t DevSmResourceSplit(cudaDevResource* /*result*/, unsigned /*count*/,
-                               const cudaDevResource* /*input*/, cudaDevResource* /*remainder*/,
-                               unsigned /*flags*/, cudaDevSmResourceGroupParams* /*groups*/) {
-  return cudaErrorCallRequiresNewerDriver;
+cudaError_t DevSmResourceSplit(cudaDevResource* result, unsigned count,
+                               const cudaDevResource* input, cudaDevResource* remainder,
+                               unsigned flags, cudaDevSmResourceGroupParams* groups) {
+  using Split = CUresult (*)(CUdevResource*, unsigned, const CUdevResource*, CUdevResource*,
+                             unsigned, cudaDevSmResourceGroupParams*);
+  const auto split = FindLater<Split>("cuDevSmResourceSplit");
+  if (split == nullptr) return cudaErrorCallRequiresNewerDriver;
+  return ToError(
+      split(ToDriver(result), count, ToDriver(input), ToDriver(remainder), flags, groups));
 }
 
 cudaError_t DevResourceGenerateDesc(cudaDevResourceDesc_t* description, cudaDevResource* resources,
@@ -149,9 +163,12 @@ cudaError_t DevResourceGenerateDesc(cudaDevResourceDesc_t* description, cudaDevR
   return ToError(Driver().cuDevResourceGenerateDesc(description, ToDriver(resources), count));
 }
 
-cudaError_t StreamGetDevResource(cudaStream_t /*stream*/, cudaDevResource* /*resource*/,
-                                 cudaDevResourceType /*type*/) {
-  return cudaErrorCallRequiresNewerDriver;
+cudaError_t StreamGetDevResource(cudaStream_t stream, cudaDevResource* resource,
+                                 cudaDevResourceType type) {
+  using Get = CUresult (*)(CUstream, CUdevResource*, CUdevResourceType);
+  const auto get = FindLater<Get>("cuStreamGetDevResource");
+  if (get == nullptr) return cudaErrorCallRequiresNewerDriver;
+  return ToError(get(stream, ToDriver(resource), ToDriver(type)));
 }
 
 }  // namespace cudasim::runtime

@@ -34,77 +34,6 @@ struct Nothing {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_devices_multiprocessors_are_a_resource) {
-  CUdevResource resource = {};
-  IS(RAW(cuDeviceGetDevResource)(0, nullptr, CU_DEV_RESOURCE_TYPE_SM), INVALID_VALUE);
-  IS(RAW(cuDeviceGetDevResource)(77, &resource, CU_DEV_RESOURCE_TYPE_SM), INVALID_DEVICE);
-  IS(RAW(cuDeviceGetDevResource)(0, &resource, CU_DEV_RESOURCE_TYPE_INVALID),
-     INVALID_RESOURCE_TYPE);
-  int count = 0;
-  OK(RAW(cuDeviceGetAttribute)(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
-  BOOST_TEST(DeviceResource().sm.smCount == static_cast<unsigned>(count));
-  BOOST_TEST(!IsActive(0));
-}
-
-BOOST_AUTO_TEST_CASE(a_split_makes_equal_groups_and_a_rest) {
-  const CUdevResource whole = DeviceResource();
-  constexpr unsigned kMost = 128;
-  CUdevResource groups[kMost];
-  for (const unsigned flags : {0u, unsigned{CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING}}) {
-    for (const unsigned least : {0u, 1u, 8u, 9u, 17u, 60u, whole.sm.smCount}) {
-      BOOST_TEST_CONTEXT("flags " << flags << ", at least " << least) {
-        unsigned count = kMost;
-        CUdevResource rest = {};
-        OK(RAW(cuDevSmResourceSplitByCount)(groups, &count, &whole, &rest, flags, least));
-        const unsigned size = groups[0].sm.smCount;
-        BOOST_TEST(size >= std::max(least, 1u));
-        BOOST_TEST(size % (flags == 0 && size < whole.sm.smCount ? 8 : 2) == 0u);
-        BOOST_TEST(count * size + rest.sm.smCount == whole.sm.smCount);
-        BOOST_TEST((rest.type == CU_DEV_RESOURCE_TYPE_INVALID) == (rest.sm.smCount == 0));
-      }
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_split_counts_without_groups) {
-  const CUdevResource whole = DeviceResource();
-  unsigned count = 0;
-  OK(RAW(cuDevSmResourceSplitByCount)(nullptr, &count, &whole, nullptr, 0, kPart));
-  BOOST_TEST(count == whole.sm.smCount / kPart);
-}
-
-BOOST_AUTO_TEST_CASE(a_split_checks_its_arguments) {
-  const CUdevResource whole = DeviceResource();
-  CUdevResource part = {};
-  CUdevResource rest = {};
-  unsigned count = 1;
-  const auto split = RAW(cuDevSmResourceSplitByCount);
-  IS(split(&part, nullptr, &whole, &rest, 0, kPart), INVALID_VALUE);
-  IS(split(&part, &count, nullptr, &rest, 0, kPart), INVALID_VALUE);
-  IS(split(&part, &count, &whole, &rest, 0x77, kPart), INVALID_VALUE);
-  IS(split(&part, &count, &whole, &rest, 0, whole.sm.smCount + 1), INVALID_RESOURCE_CONFIGURATION);
-  const CUdevResource nothing = {};
-  IS(split(&part, &count, &nothing, &rest, 0, kPart), INVALID_RESOURCE_TYPE);
-  OK(split(&part, &count, &whole, &rest, 0, kPart));
-  BOOST_TEST(part.sm.smCount == kPart);
-  BOOST_TEST(rest.sm.smCount == whole.sm.smCount - kPart);
-  CUdevResource again = {};
-  IS(split(&again, &count, &part, nullptr, 0, 8), INVALID_RESOURCE_CONFIGURATION);
-  IS(split(&again, &count, &rest, nullptr, 0, 8), INVALID_RESOURCE_CONFIGURATION);
-  count = 0;
-  IS(split(&part, &count, &whole, &rest, 0, kPart), INVALID_VALUE);
-}
-
-BOOST_AUTO_TEST_CASE(a_description_checks_its_arguments) {
-  CUdevResource whole = DeviceResource();
-  CUdevResource nothing = {};
-  CUdevResourceDesc description = nullptr;
-  IS(RAW(cuDevResourceGenerateDesc)(nullptr, &whole, 1), INVALID_VALUE);
-  IS(RAW(cuDevResourceGenerateDesc)(&description, nullptr, 1), INVALID_VALUE);
-  IS(RAW(cuDevResourceGenerateDesc)(&description, &nothing, 1), INVALID_RESOURCE_TYPE);
-  OK(RAW(cuDevResourceGenerateDesc)(&description, &whole, 1));
-}
-
 BOOST_AUTO_TEST_CASE(create_checks_its_arguments) {
   CUgreenCtx green = nullptr;
   const CUdevResourceDesc description = Description();
@@ -161,13 +90,6 @@ BOOST_AUTO_TEST_CASE(a_part_and_the_rest_make_green_contexts) {
     BOOST_TEST(resource.sm.smCount == resources[i].sm.smCount);
   }
   for (const CUgreenCtx green : greens) OK(RAW(cuGreenCtxDestroy)(green));
-}
-
-BOOST_AUTO_TEST_CASE(a_split_that_is_too_large_does_not_count) {
-  const CUdevResource whole = DeviceResource();
-  unsigned count = 1;
-  IS(RAW(cuDevSmResourceSplitByCount)(nullptr, &count, &whole, nullptr, 0, whole.sm.smCount + 1),
-     INVALID_RESOURCE_CONFIGURATION);
 }
 
 BOOST_AUTO_TEST_CASE(it_retains_the_primary_and_makes_nothing_current) {

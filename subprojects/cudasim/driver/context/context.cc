@@ -70,7 +70,7 @@ class PrimaryArena {
       slots_[device].device_ = device;
       slots_[device].primary_ = true;
       slots_[device].api_version_ = kApiVersion;
-      slots_[device].multiprocessors_ = kMultiprocessors;
+      slots_[device].partition_ = Partition();
       slots_[device].memory_ = kContextMemory;
     }
   }
@@ -134,13 +134,13 @@ Context* Context::Create(CUdevice device, unsigned flags, unsigned api_version) 
   return context;
 }
 
-Context* Context::CreateGreen(Context* primary, unsigned multiprocessors) {
+Context* Context::CreateGreen(Context* primary, const Partition& partition) {
   Context* context = TakeSlot(primary->device(), kGreenContextMemory);
   if (context == nullptr) return nullptr;
   context->api_version_ = kApiVersion;
   context->owner_ = primary;
   context->is_shown_.store(false);
-  context->multiprocessors_ = multiprocessors;
+  context->partition_ = partition;
   live_greens.fetch_add(1);
   context->BeginIncarnation(0);
   return context;
@@ -158,7 +158,7 @@ Context* Context::TakeSlot(CUdevice device, size_t memory) {
   context->memory_ = memory;
   context->owner_ = nullptr;
   context->is_shown_.store(true);
-  context->multiprocessors_ = kMultiprocessors;
+  context->partition_ = Partition();
   return context;
 }
 

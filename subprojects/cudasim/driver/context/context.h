@@ -37,11 +37,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "driver/context/device.h"
+
 namespace cudasim::driver {
 
 // What cuCtxGetApiVersion answers for all but contexts of the first cuCtxCreate.
 inline constexpr unsigned kApiVersion = 3020;
 inline constexpr unsigned kFirstApiVersion = 3010;
+
+// Of a context, on drivers of 13.1 and newer: how many work without waiting for another, of 8 by
+// default (CUDA_DEVICE_MAX_CONNECTIONS, CUDA C++ Programming Guide), and whether these are its own
+// as far as can be (CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED).
+struct WorkQueues {
+  unsigned limit = 8;
+  unsigned scope = 0;
+};
+
+// What a context has of its device.
+struct Partition {
+  unsigned multiprocessors = kMultiprocessors;
+  WorkQueues queues;
+};
 
 // Threads: any, unless said otherwise.
 class Context {
@@ -60,7 +76,7 @@ class Context {
 
   // A green context with no holds on a part of the device of `primary`, which is
   // alive and stays so; or nullptr as above.
-  static Context* CreateGreen(Context* primary, unsigned multiprocessors);
+  static Context* CreateGreen(Context* primary, const Partition& partition);
 
   // The context that a call names: INVALID_CONTEXT for a green one that no call gave out as a
   // CUcontext yet; panics as FindOrPanic().
@@ -81,7 +97,7 @@ class Context {
   bool is_green() const { return owner_ != nullptr; }
   // See Note [A green context is a place, its primary is the owner].
   Context* owner() { return is_green() ? owner_ : this; }
-  unsigned multiprocessors() const { return multiprocessors_; }
+  const Partition& partition() const { return partition_; }
   bool IsAlive() const { return (word_.load(std::memory_order_acquire) & kAlive) != 0; }
   std::uint64_t id() const { return id_.load(std::memory_order_acquire); }
   unsigned api_version() const { return api_version_; }
@@ -138,7 +154,7 @@ class Context {
   unsigned api_version_ = 0;
   bool primary_ = false;
   Context* owner_ = nullptr;  // of a green context: its primary
-  unsigned multiprocessors_ = 0;
+  Partition partition_{0, {0, 0}};  // zeros, as all of a slot that was never used
   size_t memory_ = 0;             // what the incarnation takes on the device
   Context* next_free_ = nullptr;  // guarded by the arena's mutex
 };

@@ -99,14 +99,14 @@ CUresult DevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
   return code;
 }
 
-CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context** context) {
+CUresult CreateGreenContext(CUdevice device, const Partition& partition, Context** context) {
   if (StickyError() != CUDA_SUCCESS) return StickyError();
   Context* owner = Context::Primary(device);
   Primary& primary = primaries[device];
   const std::lock_guard<std::mutex> lock(primary.mutex);
   const CUresult code = primary.Begin(owner);
   if (code != CUDA_SUCCESS) return code;
-  *context = Context::CreateGreen(owner, multiprocessors);
+  *context = Context::CreateGreen(owner, partition);
   if (*context == nullptr) {
     primary.Release(owner);
     return CUDA_ERROR_OUT_OF_MEMORY;

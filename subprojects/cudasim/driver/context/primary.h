@@ -23,7 +23,7 @@ size_t CountPrimaryReferences();
 void ShowSyncMemops(CUdevice device, bool syncs);
 
 // A green context of the device, which retains the primary until it is destroyed.
-CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context** context);
+CUresult CreateGreenContext(CUdevice device, const Partition& partition, Context** context);
 
 // CONTEXT_IS_DESTROYED if another call destroyed it before.
 CUresult DestroyGreenContext(Context* context);

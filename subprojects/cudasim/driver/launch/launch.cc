@@ -258,7 +258,7 @@ class Launch {
 
   CUresult CheckResources() const {
     return LoseUnless(cudasim::driver::CheckResources(
-        function_, config_, stream_.incarnation.context->multiprocessors()));
+        function_, config_, stream_.incarnation.context->partition().multiprocessors));
   }
 
   CUresult TakeParameters(void** each, void** extra) {

@@ -7,6 +7,7 @@
 
 #include "driver/api.h"
 #include "driver/context/context.h"
+#include "driver/context/dev_resource.h"
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
 #include "driver/entry.h"
@@ -214,6 +215,15 @@ CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
   const CUresult code = FindStream(handle, &stream);
   if (code == CUDA_SUCCESS) *device = stream.incarnation.context->device();
   return code;
+}
+
+// Documented: multiprocessors alone.
+CUresult StreamGetDevResource(CUstream handle, CUdevResource* resource, CUdevResourceType type) {
+  if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  return code != CUDA_SUCCESS ? code : GetResource(*stream.incarnation.context, resource, type);
 }
 
 }  // namespace cudasim::driver
