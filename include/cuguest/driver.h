@@ -71,10 +71,10 @@ struct CUGUEST_API Driver : DriverTable {
   /// itself, a test that replaces entries, a tool that wraps them. Call it before anything else of
   /// this copy of cuguest; "libcuda.so.1" is then never opened.
   ///
-  /// `lookup` is called with each name of the table during this call, and later by Find() and
-  /// SharedContext::Create(Device, const Options&), on any thread. It must not throw, and it,
-  /// `user` and the functions that it gives must outlive every use of this copy of cuguest. It may
-  /// call cuguest, but that is a first use.
+  /// `lookup` is called with each name of the table that its driver's version may have during this
+  /// call, and later by Find() and SharedContext::Create(Device, const Options&), on any thread. It
+  /// must not throw, and it, `user` and the functions that it gives must outlive every use of this
+  /// copy of cuguest. It may call cuguest, but that is a first use.
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
   ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()

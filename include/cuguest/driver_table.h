@@ -174,6 +174,9 @@
   X(DevSmResourceSplitByCount, 12040, "",                                                          \
     (CUdevResource * groups, unsigned* count, const CUdevResource* input, CUdevResource* rest,     \
      unsigned flags, unsigned least))                                                              \
+  X(DevSmResourceSplit, 13010, "",                                                                 \
+    (CUdevResource * groups, unsigned count, const CUdevResource* input, CUdevResource* rest,      \
+     unsigned flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS* parameters))                                 \
   X(DevResourceGenerateDesc, 12040, "",                                                            \
     (CUdevResourceDesc * description, CUdevResource * resources, unsigned count))                  \
   X(GreenCtxCreate, 12040, "",                                                                     \

@@ -58,6 +58,26 @@ class CUGUEST_API GreenContext {
   ///         partition stays in the driver; CUDA has no call that frees it.
   [[nodiscard]] static absl::StatusOr<GreenContext> Create(const SmSplit::Part& partition);
 
+  /// What the driver queues the work of a green context in.
+  struct WorkQueues {
+    CUGUEST_HIDE WorkQueues() = default;
+
+    /// How many streams' work is not to wait for another stream's; 0: as many as the device has.
+    /// More than CUDA_DEVICE_MAX_CONNECTIONS are not promised.
+    unsigned concurrency = 0;
+    /// Queues that no other balanced green context has, where that can be; else those of all
+    /// contexts of the device.
+    bool balanced = true;
+  };
+
+  /// The same, with work queues of its own: without them, work of two green contexts may wait for
+  /// each other in a queue that they share, though their SMs are disjoint.
+  /// Errors: those of Create(partition); kUnimplemented also below CUDA 13.1 (driver 590.44).
+  /// Cost:   one driver call more.
+  /// Source: CUDA Driver API, "Green Contexts", Workqueues; not measured.
+  [[nodiscard]] static absl::StatusOr<GreenContext> Create(const SmSplit::Part& partition,
+                                                           const WorkQueues& queues);
+
   CUGUEST_HIDE GreenContext() noexcept = default;  // empty
   CUGUEST_HIDE GreenContext(GreenContext&& other) noexcept
       : state_(std::exchange(other.state_, State())) {}
@@ -111,6 +131,8 @@ class CUGUEST_API GreenContext {
   };
 
   CUGUEST_HIDE explicit GreenContext(const State& state) noexcept : state_(state) {}
+  static absl::StatusOr<GreenContext> Make(const SmSplit::Part& partition,
+                                           const WorkQueues* queues);
   CUresult End() noexcept;
 
   State state_;

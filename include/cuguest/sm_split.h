@@ -2,17 +2,19 @@
 // Notes: docs/notes.md; tier: 2
 /// \file
 /// `SmSplit::Part` is a part of a device's SMs, which a GreenContext is made of. `SmSplit` splits a
-/// device into partitions that have no SM in common.
+/// device into partitions that have no SM in common, of one size or of several.
 ///
 ///   absl::StatusOr<SmSplit> split = SmSplit::Of(device, SmCount{16}, 2);
 ///   if (!split.ok()) return split.status();
 ///   absl::StatusOr<GreenContext> decoder = GreenContext::Create(split->parts[0]);
 ///   absl::StatusOr<GreenContext> encoder = GreenContext::Create(split->parts[1]);
 ///   absl::StatusOr<GreenContext> others = GreenContext::Create(split->rest);
+///   split = SmSplit::OfSizes(device, {SmCount{16}, SmCount{64}});
 
 #ifndef CUGUEST_SM_SPLIT_H_
 #define CUGUEST_SM_SPLIT_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,7 +24,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// A device's SMs, split into parts of one size and a rest.
+/// A device's SMs, split into parts and a rest.
 struct SmSplit {
   /// Only names SMs, and owns nothing. Parts of one SmSplit have no SM in common; those of two may.
   /// Any number of green contexts can be made of one part.
@@ -30,6 +32,11 @@ struct SmSplit {
   class Part {
    public:
     CUGUEST_HIDE Part() noexcept = default;  // of no SMs
+    CUGUEST_HIDE Part(const Part&) = default;
+    CUGUEST_HIDE Part(Part&&) noexcept = default;
+    CUGUEST_HIDE Part& operator=(const Part&) = default;
+    CUGUEST_HIDE Part& operator=(Part&&) noexcept = default;
+    CUGUEST_HIDE ~Part() = default;
 
     [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
@@ -40,10 +47,14 @@ struct SmSplit {
     friend class GreenContext;
     friend struct SmSplit;
 
+    // A CUdevResource, whose alignment differs between releases of <cuda.h>.
+    struct Resource {
+      alignas(8) unsigned char bytes[144];
+    };
+
     Device device_ = Device::Borrow(0);
     SmCount count_{0};
-    // A CUdevResource, whose alignment differs between releases of <cuda.h>.
-    alignas(8) unsigned char resource_[144] = {};
+    std::vector<Resource> resources_;
   };
 
   CUGUEST_HIDE SmSplit() = default;
@@ -71,10 +82,26 @@ struct SmSplit {
                                                               unsigned count = kAsManyAsFit,
                                                               unsigned flags = 0);
 
-  std::vector<Part> parts;  ///< of one size
+  /// The same, into a part for each of `sizes`, with at least so many SMs: rounded up to a multiple
+  /// of the smallest part of Of(). Where the driver has no such call, several of those make a part:
+  /// kernels with clusters that are larger than the smallest part need one of Of() then.
+  /// Errors:  as Of(); kInvalidArgument also if `sizes` is empty, has SmCount{0}, or needs more
+  /// than
+  ///          fits.
+  /// Cost:    three driver calls.
+  /// Source:  CUDA Driver API, cuDevSmResourceSplit, from CUDA 13.1 on (not measured) and
+  ///          cuDevResourceGenerateDesc; docs/guarantees.md.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<SmSplit> OfSizes(
+      Device device, const std::vector<SmCount>& sizes);
+
+  std::vector<Part> parts;  ///< in the order in which they were asked for
   /// What is left of the device. It "does not have the same functional or performance guarantees as
   /// the groups" (CUDA Driver API, cuDevSmResourceSplitByCount).
   Part rest;
+
+ private:
+  // Of one CUdevResource or several of one split.
+  CUGUEST_API static Part MakePart(Device device, const void* resources, std::size_t count);
 };
 
 CUGUEST_END_NAMESPACE

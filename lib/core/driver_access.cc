@@ -163,19 +163,24 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
   DriverTable& table = outcome.table;
   table.lookup = source.lookup;
   table.lookup_user = source.user;
+  CUresult code = CUDA_ERROR_NOT_FOUND;
   for (DriverEntry entry = FirstEntry(); entry.name != nullptr; entry = Next(entry)) {
-    void* function = source.lookup(entry.name, entry.version, source.user);
-    if (function == nullptr && entry.offset < kRequiredEntries * sizeof(void*)) {
+    const bool is_required = entry.offset < kRequiredEntries * sizeof(void*);
+    // Asked for what is newer than itself, a driver fails, and logs it.
+    const bool may_be_there = is_required || table.version == 0 || entry.version <= table.version;
+    void* function = may_be_there ? source.lookup(entry.name, entry.version, source.user) : nullptr;
+    if (function == nullptr && is_required) {
       if (instead_of != nullptr) function = instead_of(source, entry);
       if (function == nullptr && outcome.missing.name == nullptr) outcome.missing = entry;
     }
     std::memcpy(reinterpret_cast<char*>(&table) + entry.offset, &function, sizeof(function));
+    if (function != nullptr && entry.offset == offsetof(DriverTable, DriverGetVersion)) {
+      code = table.DriverGetVersion(&table.version);
+    }
   }
-  const CUresult code = table.DriverGetVersion == nullptr ? CUDA_ERROR_NOT_FOUND
-                                                          : table.DriverGetVersion(&table.version);
   if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverTable::Problem::kStub, code, name);
   constexpr int kTakesContext = 13000;
-  if (table.version >= kTakesContext) {  // an older one would fail, and log it
+  if (table.version >= kTakesContext) {  // see above
     table.CtxGetDeviceOf = reinterpret_cast<decltype(table.CtxGetDeviceOf)>(
         source.lookup("cuCtxGetDevice", kTakesContext, source.user));
   }

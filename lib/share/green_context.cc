@@ -4,11 +4,13 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/driver_release.h"
 #include "lib/core/end_if_alive.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -17,6 +19,29 @@ CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 constexpr char kCreateGreen[] = "create a green context";
+constexpr int kHasQueues = 13010;  // the driver's version
+
+absl::StatusOr<CUdevResource> QueuesOf(const Driver& driver, Device device,
+                                       const GreenContext::WorkQueues& queues,
+                                       const std::string& text) {
+  if (driver.version < kHasQueues) {
+    return ToStatus(internal::kCallRequiresNewerDriver, kCreateGreen,
+                    absl::StrCat(text, ", with work queues: they need driver ",
+                                 internal::FloorOf(kHasQueues).driver, " (",
+                                 internal::VersionText(kHasQueues), ") or newer"));
+  }
+  CUdevResourceType type;  // a value that the enumeration of older headers does not have
+  std::memcpy(&type, &internal::kQueueConfig, sizeof(type));
+  CUdevResource resource = {};
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver.DeviceGetDevResource(device.get(), &resource, type),
+                               "ask for the work queues", text);
+  internal::QueueConfig config;
+  std::memcpy(&config, &resource.sm, sizeof(config));
+  if (queues.concurrency != 0) config.limit = queues.concurrency;
+  config.scope = queues.balanced ? internal::kBalancedQueues : 0;
+  std::memcpy(&resource.sm, &config, sizeof(config));
+  return resource;
+}
 
 }  // namespace
 
@@ -26,6 +51,16 @@ absl::StatusOr<GreenContext> GreenContext::Create(Device device, SmCount least) 
 }
 
 absl::StatusOr<GreenContext> GreenContext::Create(const SmSplit::Part& partition) {
+  return Make(partition, nullptr);
+}
+
+absl::StatusOr<GreenContext> GreenContext::Create(const SmSplit::Part& partition,
+                                                  const WorkQueues& queues) {
+  return Make(partition, &queues);
+}
+
+absl::StatusOr<GreenContext> GreenContext::Make(const SmSplit::Part& partition,
+                                                const WorkQueues* queues) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUGUEST_ASSIGN_OR_RETURN(const auto describe, driver->Require(&Driver::DevResourceGenerateDesc));
   CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&Driver::GreenCtxCreate));
@@ -42,10 +77,17 @@ absl::StatusOr<GreenContext> GreenContext::Create(const SmSplit::Part& partition
   state.count = partition.count();
   const std::string text =
       absl::StrCat("device ", state.device.get(), ", ", static_cast<unsigned>(state.count), " SMs");
-  CUdevResource resource;
-  std::memcpy(&resource, partition.resource_, sizeof(resource));
+  std::vector<CUdevResource> resources(partition.resources_.size());
+  std::memcpy(resources.data(), partition.resources_.data(),
+              resources.size() * sizeof(CUdevResource));
+  if (queues != nullptr) {
+    CUGUEST_ASSIGN_OR_RETURN(resources.emplace_back(),
+                             QueuesOf(*driver, state.device, *queues, text));
+  }
   CUdevResourceDesc description = nullptr;
-  CUGUEST_RETURN_IF_CUDA_ERROR(describe(&description, &resource, 1), "describe a partition", text);
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      describe(&description, resources.data(), static_cast<unsigned>(resources.size())),
+      "describe a partition", text);
   CUGUEST_RETURN_IF_CUDA_ERROR(
       create(&state.green, description, state.device.get(), internal::kGreenDefaultStream),
       kCreateGreen, text);

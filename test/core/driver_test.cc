@@ -23,6 +23,10 @@ namespace {
 using cudasim::Sim;
 using cuguest::Driver;
 
+#if CUDA_VERSION < 13010  // nothing to hold it against
+using PFN_cuDevSmResourceSplit_v13010 = decltype(Driver::DevSmResourceSplit);
+#endif
+
 // Note [The version beside each entry]: each signature of the table is the toolkit's own
 // for that name and version.
 #define CUGUEST_CHECK_SIGNATURE(Name, version, suffix, parameters)                 \

@@ -354,6 +354,10 @@ std::vector<Row> Owners() {
               }),
               AsksDriver(), ADevice(), count({kInvalid}),
               Among(1U, {Is("is 0", 0U, {kInvalid}), Is("is the largest", UINT_MAX, {0})})),
+      MakeRow("SmSplit::OfSizes", std::function([](Device device, SmCount first, SmCount second) {
+                return SmSplit::OfSizes(device, {first, second});
+              }),
+              AsksDriver(), ADevice(), count({kInvalid}), count({kInvalid})),
   };
 }
 

@@ -288,6 +288,10 @@ std::vector<Call> Owners() {
       {"CheckSharing", kOk, [](const Things&) { return cuguest::CheckSharing(); }},
       {"Part SmSplit::Of", Since(12040, kOk),
        [](const Things&) { return SmSplit::Of(First(), SmCount{8}, 2); }},
+      {"SmSplit::OfSizes", Since(12040, kOk),
+       [](const Things&) {
+         return SmSplit::OfSizes(First(), {SmCount{8}, SmCount{16}});
+       }},
       {"GreenContext GreenContext::Create", Since(12040, kOk),
        [](const Things&) { return OfGreen(GreenContext::Create(First(), SmCount{8})); }},
       {"GreenContext::Create: of a partition", Since(12040, kOk),
@@ -295,6 +299,12 @@ std::vector<Call> Owners() {
          const absl::StatusOr<SmSplit> split = SmSplit::Of(First(), SmCount{8}, 2);
          if (!split.ok()) return split.status();
          return OfGreen(GreenContext::Create(split->parts[0]));
+       }},
+      {"GreenContext::Create: with work queues", Since(13010, kOk),
+       [](const Things&) -> Outcome {
+         const absl::StatusOr<SmSplit> split = SmSplit::Of(First(), SmCount{8}, 2);
+         if (!split.ok()) return split.status();
+         return OfGreen(GreenContext::Create(split->parts[0], GreenContext::WorkQueues()));
        }},
       {"GreenContext::Release", Since(12040, kOk),
        [](const Things&) {

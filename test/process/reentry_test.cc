@@ -238,6 +238,7 @@ void GreenContexts() {
     CHECK(green.ok());
     CHECK(*cuguest::SmCountOf(green->context()) == part.count());
     CHECK(*cuguest::SmCountOf(device) > part.count());
+    CHECK(cuguest::SmSplit::OfSizes(device, {cuguest::SmCount{1}, cuguest::SmCount{9}}).ok());
     CHECK(green->Release().ok());
     CHECK(cuguest::GreenContext::Create(device, cuguest::SmCount{1}).ok());  // and is destroyed
   });

@@ -7,6 +7,7 @@
 #include "cuguest/green_context.h"
 #include "cuguest/devices.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -270,6 +271,58 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
   BOOST_TEST((again.sm_count() == split.parts[0].count()));
 }
 
+BOOST_AUTO_TEST_CASE(parts_of_unequal_size_live_side_by_side) {
+  const SmSplit split = SmSplit::OfSizes(kFirst, {SmCount{16}, SmCount{40}}).value();
+  const GreenContext small = GreenContext::Create(split.parts[0]).value();
+  const GreenContext large = GreenContext::Create(split.parts[1]).value();
+  const GreenContext rest = GreenContext::Create(split.rest).value();
+  BOOST_TEST((small.sm_count() == split.parts[0].count()));
+  BOOST_TEST((SmCountOf(small.context()).value() == split.parts[0].count()));
+  BOOST_TEST((SmCountOf(large.context()).value() == split.parts[1].count()));
+  BOOST_TEST(Number(small.sm_count()) + Number(large.sm_count()) + Number(rest.sm_count()) ==
+             Number(All()));
+  const Stream stream = Stream::Create(large.context()).value();
+  BOOST_TEST((SmCountOf(stream.context()).value() == large.sm_count()));
+}
+
+BOOST_AUTO_TEST_CASE(it_has_work_queues_of_its_own, *NeedsDriver(13010, "work queues")) {
+  const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16}, 1)->parts[0];
+  const struct {
+    unsigned concurrency;
+    bool balanced;
+    unsigned scope;
+  } kRows[] = {{0, true, 1}, {3, true, 1}, {5, false, 0}};
+  for (const auto& row : kRows) {
+    GreenContext::WorkQueues asked;
+    BOOST_TEST(asked.balanced);
+    asked.concurrency = row.concurrency;
+    asked.balanced = row.balanced;
+    cuguest::internal::QueueConfig whole = {};
+    cuguest::internal::QueueConfig mine = {};
+    const GreenContext green = GreenContext::Create(part, asked).value();
+    BOOST_TEST((SmCountOf(green.context()).value() == part.count()));
+    CUdevResourceType type = CU_DEV_RESOURCE_TYPE_INVALID;
+    std::memcpy(&type, &cuguest::internal::kQueueConfig, sizeof(type));
+    CUdevResource resource = {};
+    BOOST_TEST(RAW(cuDeviceGetDevResource)(0, &resource, type) == CUDA_SUCCESS);
+    std::memcpy(&whole, &resource.sm, sizeof(whole));
+    BOOST_TEST(RAW(cuCtxGetDevResource)(green.get(), &resource, type) == CUDA_SUCCESS);
+    std::memcpy(&mine, &resource.sm, sizeof(mine));
+    BOOST_TEST(mine.limit == (asked.concurrency != 0 ? asked.concurrency : whole.limit));
+    BOOST_TEST(mine.scope == row.scope);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_older_driver_has_no_work_queues, *NeedsDriverBefore(13010, "work queues")) {
+  const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16}, 1)->parts[0];
+  const absl::Status status = GreenContext::Create(part, GreenContext::WorkQueues()).status();
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+  BOOST_TEST(
+      Says(status, "device 0, 16 SMs, with work queues: they need driver 590.44.01 (CUDA 13.1)"),
+      status.ToString());
+  BOOST_TEST(!IsActive());
+}
+
 BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
   const OwnContext callers;
   SetStack({callers.get()});
@@ -408,6 +461,21 @@ BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {
   Sim::ResetCalls();
   green = Create();
   BOOST_TEST(Sim::TotalCalls() == 7u);
+}
+
+BOOST_AUTO_TEST_CASE(work_queues_cost_a_call_which_may_fail,
+                     *OnlySim() * NeedsDriver(13010, "work queues")) {
+  const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16})->parts[0];
+  Sim::ResetCalls();
+  BOOST_TEST(GreenContext::Create(part, GreenContext::WorkQueues()).ok());
+  BOOST_TEST(Sim::TotalCalls() == 5u + 2u);  // and it is destroyed
+  const auto before = Sim::Live();
+  Sim::FailCall("cuDeviceGetDevResource", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  const absl::Status status = GreenContext::Create(part, GreenContext::WorkQueues()).status();
+  Sim::ClearFaults();
+  BOOST_TEST(CodeOfRefusal(status) == CUDA_ERROR_OPERATING_SYSTEM);
+  BOOST_TEST(Says(status, "ask for the work queues, device 0, 16 SMs"), status.ToString());
+  BOOST_TEST((Sim::Live() == before), "leaked");
 }
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks, *OnlySim()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -111,11 +112,46 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused, *NeedsDriver(12040, kWhy)) {
   BOOST_TEST(Says(status, "device 77"));
 }
 
+BOOST_AUTO_TEST_CASE(parts_have_the_sizes_that_were_asked_for, *NeedsDriver(12040, kWhy)) {
+  const unsigned unit = Number(SmSplit::Of(kFirst, SmCount{1}, 1)->parts[0].count());
+  const std::vector<SmCount> sizes = {SmCount{1}, SmCount{3 * unit}, SmCount{2 * unit - 1}};
+  const SmSplit split = SmSplit::OfSizes(kFirst, sizes).value();
+  BOOST_TEST_REQUIRE(split.parts.size() == 3u);
+  BOOST_TEST(Number(split.parts[0].count()) == unit);
+  BOOST_TEST(Number(split.parts[1].count()) == 3 * unit);
+  BOOST_TEST(Number(split.parts[2].count()) == 2 * unit);
+  BOOST_TEST(Number(split.rest.count()) == All() - 6 * unit);
+  for (const SmSplit::Part& part : split.parts) BOOST_TEST((part.device() == kFirst));
+  BOOST_TEST(!PrimaryContext::Query(kFirst).active);
+}
+
+BOOST_AUTO_TEST_CASE(sizes_that_do_not_fit_are_refused, *NeedsDriver(12040, kWhy)) {
+  const unsigned all = All();
+  const struct {
+    std::vector<SmCount> sizes;
+    std::string words;
+  } kRows[] = {
+      {{}, "into parts of at least  SMs: ask for at least one part"},
+      {{SmCount{16}, SmCount{0}}, "into parts of at least 16, 0 SMs: ask for at least one part"},
+      {{SmCount{16}, SmCount{all}}, absl::StrCat("16, ", all, " SMs of its ", all)},
+      {{SmCount{4294967295u}, SmCount{4294967295u}}, absl::StrCat("SMs of its ", all)},
+  };
+  for (const auto& row : kRows) {
+    const absl::Status status = SmSplit::OfSizes(kFirst, row.sizes).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), status.ToString());
+    BOOST_TEST(Says(status, row.words), status.ToString());
+  }
+  const absl::Status status = SmSplit::OfSizes(Device::Borrow(77), {SmCount{16}}).status();
+  BOOST_TEST((status.code() == absl::StatusCode::kNotFound), status.ToString());
+}
+
 BOOST_AUTO_TEST_CASE(an_older_driver_is_refused,
                      *NeedsDriverBefore(12040, "cuDeviceGetDevResource")) {
-  const absl::Status status = SmSplit::Of(kFirst, SmCount{16}).status();
-  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
-  BOOST_TEST(Says(status, "550.54 (CUDA 12.4)"), status.ToString());
+  for (const absl::Status& status : {SmSplit::Of(kFirst, SmCount{16}).status(),
+                                     SmSplit::OfSizes(kFirst, {SmCount{16}}).status()}) {
+    BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+    BOOST_TEST(Says(status, "550.54 (CUDA 12.4)"), status.ToString());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12040, kWhy)) {
@@ -134,6 +170,29 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12040, kWhy)) {
     const absl::Status status = SmSplit::Of(kFirst, SmCount{16}, 2).status();
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_OPERATING_SYSTEM), call.entry);
     BOOST_TEST(Says(status, "device 0, into 2 parts"), status.ToString());
+  }
+  Sim::ClearFaults();
+}
+
+BOOST_AUTO_TEST_CASE(any_call_for_sizes_may_fail, *OnlySim() * NeedsDriver(12040, kWhy)) {
+  const std::vector<SmCount> sizes = {SmCount{16}, SmCount{32}};
+  BOOST_TEST(SmSplit::OfSizes(kFirst, sizes).ok());
+  Sim::ResetCalls();
+  BOOST_TEST(SmSplit::OfSizes(kFirst, sizes).ok());
+  BOOST_TEST(Sim::TotalCalls() == 3u);
+  const bool is_one_call = cuguest_test::HasDriver(13010);
+  const struct {
+    const char* entry;
+    unsigned nth;
+  } kCalls[] = {{"cuDeviceGetDevResource", 1},
+                {"cuDevSmResourceSplitByCount", 1},
+                {is_one_call ? "cuDevSmResourceSplit" : "cuDevSmResourceSplitByCount",
+                 is_one_call ? 1U : 2U}};
+  for (const auto& call : kCalls) {
+    Sim::FailCall(call.entry, call.nth, CUDA_ERROR_OPERATING_SYSTEM);
+    const absl::Status status = SmSplit::OfSizes(kFirst, sizes).status();
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_OPERATING_SYSTEM), call.entry);
+    BOOST_TEST(Says(status, "device 0, into parts of at least 16, 32 SMs"), status.ToString());
   }
   Sim::ClearFaults();
 }

@@ -59,6 +59,17 @@ struct CUctxCreateParams {
 };
 #endif
 
+#if CUDA_VERSION < 13010
+// A type of CUDA 13.1, in the same way.
+struct CU_DEV_SM_RESOURCE_GROUP_PARAMS {
+  unsigned smCount;
+  unsigned coscheduledSmCount;
+  unsigned preferredCoscheduledSmCount;
+  unsigned flags;
+  unsigned reserved[12];
+};
+#endif
+
 namespace internal {
 
 // cuCtxGetDevice of CUDA 13.0.
@@ -70,6 +81,16 @@ CUGUEST_HIDE inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CU
 // CU_GREEN_CTX_DEFAULT_STREAM and CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION of CUDA 12.4.
 CUGUEST_HIDE inline constexpr unsigned kGreenDefaultStream = 1;
 CUGUEST_HIDE inline constexpr CUresult kInvalidResourceConfiguration = static_cast<CUresult>(915);
+
+// CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG of CUDA 13.1, and CUdevWorkqueueConfigResource, which lies
+// where a CUdevResource has its `sm`.
+CUGUEST_HIDE inline constexpr unsigned kQueueConfig = 1000;
+struct QueueConfig {
+  CUdevice device;
+  unsigned limit;
+  unsigned scope;
+};
+CUGUEST_HIDE inline constexpr unsigned kBalancedQueues = 1;  // of CUdevWorkqueueConfigScope
 
 // Values of CUjit_option: CU_JIT_MIN_CTA_PER_SM, CU_JIT_MAX_THREADS_PER_BLOCK and
 // CU_JIT_OVERRIDE_DIRECTIVE_VALUES are in the headers since CUDA 12.4, CU_JIT_SPLIT_COMPILE since
@@ -91,6 +112,11 @@ static_assert(kJitOverrideDirectives == CU_JIT_OVERRIDE_DIRECTIVE_VALUES);
 #if CUDA_VERSION >= 13000
 static_assert(kCallRequiresNewerDriver == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 static_assert(kJitSplitCompile == CU_JIT_SPLIT_COMPILE);
+#endif
+#if CUDA_VERSION >= 13010
+static_assert(kQueueConfig == CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG);
+static_assert(kBalancedQueues == CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED);
+static_assert(sizeof(QueueConfig) == sizeof(CUdevWorkqueueConfigResource));
 #endif
 
 }  // namespace internal

@@ -153,10 +153,10 @@ class Context {
   CUdevice device_ = 0;
   unsigned api_version_ = 0;
   bool primary_ = false;
-  Context* owner_ = nullptr;  // of a green context: its primary
+  Context* owner_ = nullptr;        // of a green context: its primary
   Partition partition_{0, {0, 0}};  // zeros, as all of a slot that was never used
-  size_t memory_ = 0;             // what the incarnation takes on the device
-  Context* next_free_ = nullptr;  // guarded by the arena's mutex
+  size_t memory_ = 0;               // what the incarnation takes on the device
+  Context* next_free_ = nullptr;    // guarded by the arena's mutex
 };
 
 // One incarnation of a context, as objects in it remember it.

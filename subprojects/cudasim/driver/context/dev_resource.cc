@@ -57,7 +57,8 @@ CUdevResource MakeResource(unsigned multiprocessors, Split split) {
 // CUdevWorkqueueConfigResource, in a resource's union.
 struct QueueConfig {
   CUdevice device;
-  WorkQueues queues;
+  unsigned limit;
+  unsigned scope;
 };
 
 bool IsQueueConfig(CUdevResourceType type) {
@@ -76,7 +77,7 @@ CUresult GetResource(CUdevice device, const Partition& partition, CUdevResource*
                      CUdevResourceType type) {
   if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsQueueConfig(type)) {
-    *resource = MakeResource(QueueConfig{device, partition.queues});
+    *resource = MakeResource(QueueConfig{device, partition.queues.limit, partition.queues.scope});
     return CUDA_SUCCESS;
   }
   if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
@@ -217,7 +218,7 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
     if (IsQueueConfig(resources[i].type)) {
       QueueConfig config = {};
       std::memcpy(&config, &resources[i].sm, sizeof(config));
-      partition.queues = config.queues;
+      partition.queues = {config.limit, config.scope};
       continue;
     }
     if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
