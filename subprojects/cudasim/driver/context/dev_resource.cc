@@ -29,7 +29,7 @@ constexpr unsigned kMostCoscheduled = 32;
 // CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG and CU_DEV_SM_RESOURCE_GROUP_BACKFILL of 13.1.
 constexpr unsigned kQueueConfig = 1000;
 constexpr unsigned kBackfill = 1;
-constexpr int kHasQueues = 13010;  // the driver's version
+constexpr int kNewer = 13010;  // a driver of which no GPU here has one
 
 // Which split a resource came out of, which may not be split again: 0 is none.
 using Split = unsigned;
@@ -62,7 +62,7 @@ struct QueueConfig {
 };
 
 bool IsQueueConfig(CUdevResourceType type) {
-  return static_cast<unsigned>(type) == kQueueConfig && Process::DriverVersion() >= kHasQueues;
+  return static_cast<unsigned>(type) == kQueueConfig && Process::DriverVersion() >= kNewer;
 }
 
 CUdevResource MakeResource(const QueueConfig& config) {
@@ -207,7 +207,8 @@ CUresult DevSmResourceSplit(CUdevResource* groups, unsigned count, const CUdevRe
   return CUDA_SUCCESS;
 }
 
-// Documented: multiprocessors that are described together come out of one split.
+// Documented in 13.5: multiprocessors that are described together come out of one split. Driver 580
+// does not look (measured).
 CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resources,
                                  unsigned count) {
   if (handle == nullptr || resources == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -222,7 +223,7 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
       continue;
     }
     if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (SplitOf(resources[i]) != SplitOf(resources[0])) {
+    if (SplitOf(resources[i]) != SplitOf(resources[0]) && Process::DriverVersion() >= kNewer) {
       return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     }
     partition.multiprocessors += resources[i].sm.smCount;
