@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "driver/api.h"
@@ -215,6 +216,7 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
   if (count == 0) PanicNull();
   Partition partition;
   partition.multiprocessors = 0;
+  Split split = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (IsQueueConfig(resources[i].type)) {
       QueueConfig config = {};
@@ -223,7 +225,8 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
       continue;
     }
     if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (SplitOf(resources[i]) != SplitOf(resources[0]) && Process::DriverVersion() >= kNewer) {
+    const Split another = std::exchange(split, SplitOf(resources[i]));
+    if (partition.multiprocessors != 0 && another != split && Process::DriverVersion() >= kNewer) {
       return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     }
     partition.multiprocessors += resources[i].sm.smCount;
