@@ -16,13 +16,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = {
     "Begin": ["Start page <self>", "quick_start", "concepts", "guide", "bridge", "stream_protocols", "c", "examples"],
-    "Rely on it": ["install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit"],
+    "Rely on it": ["pieces", "install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit"],
     "Reference": ["headers", "names", "reference/index", "notes"],
     "The project": ["architecture", "contributing", "abi", "migration", "glossary", "changelog"],
 }
 # Pages below another one.
 BELOW = {
-    "examples": ["adoption/communication_library", "adoption/codec", "adoption/simulation_engine", "three_jobs",
+    "examples": ["adoption/communication_library", "adoption/codec", "adoption/media_framework", "adoption/simulation_engine", "three_jobs",
                  "facts/runtime_context", "facts/kernel_parameters", "facts/memory_of_both_apis", "sources/index"],
 }
 # Of a header and of a class: the order of what it has.

@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
@@ -82,6 +83,31 @@ class Decoder {
 
 }  // namespace after
 
+// A codec in C that is handed no context and takes the device's primary one.
+namespace in_c {
+
+struct Decoder {
+  cuguest_primary primary;  // zeros: holds nothing
+};
+
+int Open(const Driver* cuda, Decoder* decoder, int device, int may_create) {
+  unsigned flags = 0;
+  int active = may_create;
+  if (!may_create) cuda->DevicePrimaryCtxGetState(device, &flags, &active);  // creates nothing
+  if (!active) return CUDA_ERROR_INVALID_CONTEXT;
+  return cuguest_primary_retain(&decoder->primary, device);
+}
+
+int Enter(Decoder* decoder, cuguest_guard* guard) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  const int code = cuguest_primary_ref(&decoder->primary, &ref);
+  return code == 0 ? cuguest_guard_enter_ref(guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) : code;
+}
+
+int Close(Decoder* decoder) { return cuguest_primary_release(&decoder->primary); }
+
+}  // namespace in_c
+
 // An application that works in A, and has made F for the codec.
 namespace host {
 
@@ -91,7 +117,7 @@ constexpr Packet kFrame = {4096, 42};
 constexpr Packet kTooLarge = {std::size_t{1} << 60, 42};
 
 absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
-  support::Stage stage(driver, device, {"A", "F"});
+  support::Stage stage(driver, device, {"A", "F", "P"});
   before::Decoder old(driver, stage["F"]);
   after::Decoder decoder(stage["F"]);
 
@@ -138,6 +164,19 @@ absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
                            "CUDA_ERROR_CONTEXT_IS_DESTROYED"));
   CHECK(stage.Shows("cuguest: afterwards", "[A]<", "as it was"));
   CHECK(cuguest::IncidentCount() == 0);  // nobody disturbed the codec
+
+  PrintScene("A codec in C takes the device's primary context");
+  in_c::Decoder in_c = {};
+  CHECK(in_c::Open(&driver, &in_c, device.get(), 0) != 0);
+  CHECK(stage.Shows("opened where it is inactive", "[A]<", "P is inactive"));
+  CHECK(in_c::Open(&driver, &in_c, device.get(), 1) == 0);
+  {
+    CUGUEST_SCOPE(cuguest_guard, guard);
+    CHECK(in_c::Enter(&in_c, &guard) == 0);
+    CHECK(stage.Shows("at work", "[A] [P]<", "P is active"));
+  }
+  CHECK(in_c::Close(&in_c) == 0);
+  CHECK(stage.Shows("closed", "[A]<", "P is inactive"));
   return absl::OkStatus();
 }
 

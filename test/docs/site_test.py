@@ -30,7 +30,7 @@ from flags import headers_that_can_be_included, system_includes  # noqa: E402
 
 INCLUDE = root / "include"
 NAVIGATION = """index quick_start concepts guide bridge stream_protocols c examples
-install testing cudasim not_modelled limits guarantees cost audit
+pieces install testing cudasim not_modelled limits guarantees cost audit
 headers names reference/index notes
 architecture contributing abi migration glossary changelog""".split()
 # A word, and pages that a search for it has to find.
