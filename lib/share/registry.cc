@@ -83,14 +83,6 @@ bool CountUp(Slot* slot, Reference* reference) {
   return CountIfOpen(&slot->root, Slot::kOpen, 1);
 }
 
-// A reference to `slot`, if it is (still) an open slot for this incarnation.
-bool TryJoin(Slot* slot, CUcontext context, unsigned long long id, Reference* reference) {
-  if (!slot->IsFor(context, id) || !CountUp(slot, reference)) return false;
-  if (slot->IsFor(context, id)) return true;
-  static_cast<void>(Registry::Leave(*reference));
-  return false;
-}
-
 }  // namespace
 
 template <typename Predicate>
@@ -102,6 +94,18 @@ Slot* Registry::Find(Predicate is_wanted) noexcept {
     }
   }
   return nullptr;
+}
+
+bool Registry::TryJoin(Slot* slot, CUcontext context, unsigned long long id,
+                       Reference* reference) noexcept {
+  if (!slot->IsFor(context, id) || !CountUp(slot, reference)) return false;
+  if (slot->IsFor(context, id)) return true;
+  static_cast<void>(Leave(*reference));
+  return false;
+}
+
+bool Registry::TryJoin(Slot* slot, const ContextRef& context, Reference* reference) noexcept {
+  return TryJoin(slot, context.get(), context.id(), reference);
 }
 
 Reference Registry::Join(CUcontext context, unsigned long long id) noexcept {

@@ -193,6 +193,9 @@ class Registry {
   // the last holder of another slot, and end what that one counted.
   Reference Join(const ContextRef& context) noexcept;
 
+  // The same if `slot`, of whatever registry, is open for `context`; false otherwise.
+  static bool TryJoin(Slot* slot, const ContextRef& context, Reference* reference) noexcept;
+
   // The same for the latest incarnation of `context` that a slot is open for, so that the
   // reference keeps it from being ended while the caller asks which incarnation is alive.
   Reference JoinLatest(CUcontext context) noexcept;
@@ -233,6 +236,8 @@ class Registry {
   static constexpr std::uint32_t kMagic = 0x74736775;
 
   Reference Join(CUcontext context, unsigned long long id) noexcept;
+  static bool TryJoin(Slot* slot, CUcontext context, unsigned long long id,
+                      Reference* reference) noexcept;
   template <typename Predicate>
   Slot* Find(Predicate is_wanted) noexcept;
   Slot* FindUnused() noexcept;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 
 #include "cuguest/primary_context.h"
 #include "lib/core/failure.h"
@@ -21,6 +22,7 @@ using internal::GetInitializedDriver;
 using internal::OfContext;
 using internal::Reference;
 using internal::Registry;
+using internal::Slot;
 using Reason = Error::Reason;
 
 constexpr char kAttach[] = "attach";
@@ -109,8 +111,22 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
   return AttachFirst(*incarnation, reference);
 }
 
+// Where this copy found the slots of contexts last. What is found there is compared, and slots are
+// never freed. Ids are counted up, so that contexts that are made one after another are apart.
+internal::Atomic<Slot*> g_found[256];
+
+Reference Join(const ContextRef& context) {
+  internal::Atomic<Slot*>& found = g_found[context.id() % std::size(g_found)];
+  Slot* const slot = found.load(std::memory_order_acquire);
+  Reference reference;
+  if (slot != nullptr && Registry::TryJoin(slot, context, &reference)) return reference;
+  reference = Registry::OfProcess().Join(context);
+  if (reference.slot != nullptr) found.store(reference.slot, std::memory_order_release);
+  return reference;
+}
+
 Error AttachIncarnation(const ContextRef& context, Reference* reference) {
-  *reference = Registry::OfProcess().Join(context);
+  *reference = Join(context);
   const CUresult alive = context.Check();
   if (alive == CUDA_SUCCESS) {
     return reference->slot != nullptr ? Error() : AttachFirst(context, reference);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "cudasim/sim.h"
@@ -21,6 +22,12 @@ Options Parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--smoke") == 0) options.smoke = true;
   }
   return options;
+}
+
+void Require(bool fine, const char* what) {
+  if (fine) return;
+  std::fprintf(stderr, "failed: %s\n", what);
+  std::exit(1);
 }
 
 const Driver* FindDriver() {

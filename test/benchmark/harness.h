@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuguest/driver.h"
+#include "cuguest/status.h"
 
 namespace cuguest_benchmark {
 
@@ -26,6 +27,20 @@ struct Options {
   bool smoke = false;
 };
 Options Parse(int argc, char** argv);
+
+// Ends the program with `what` unless `fine`.
+void Require(bool fine, const char* what);
+
+template <typename T>
+T Take(absl::StatusOr<T> result) {
+  Require(result.ok(), result.status().ToString().c_str());
+  return *std::move(result);
+}
+template <typename T>
+T Take(T object) {
+  Require(object.ok(), cuguest::ToStatus(object).ToString().c_str());
+  return object;
+}
 
 // The driver, initialised, after a line that says which it is; nullptr if there is none.
 const cuguest::Driver* FindDriver();
@@ -62,5 +77,7 @@ void Register(const std::string& key, int threads, const Options& options, Body 
 void Run(const char* program, Times* times);
 
 }  // namespace cuguest_benchmark
+
+#define REQUIRE(claim) ::cuguest_benchmark::Require((claim), #claim)
 
 #endif  // CUGUEST_TEST_BENCHMARK_HARNESS_H_

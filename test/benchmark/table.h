@@ -94,22 +94,6 @@ struct RowsOf {
   RowsOf(int place, Rows (*make)());
 };
 
-// Ends the program with `what` unless `fine`.
-void Require(bool fine, const char* what);
-
-template <typename T>
-T Take(absl::StatusOr<T> result) {
-  Require(result.ok(), result.status().ToString().c_str());
-  return *std::move(result);
-}
-template <typename T>
-T Take(T object) {
-  Require(object.ok(), cuguest::ToStatus(object).ToString().c_str());
-  return object;
-}
-
 }  // namespace cuguest_benchmark
-
-#define REQUIRE(claim) ::cuguest_benchmark::Require((claim), #claim)
 
 #endif  // CUGUEST_TEST_BENCHMARK_TABLE_H_

@@ -350,12 +350,6 @@ void AskForId(CUcontext context) {
 
 RowsOf::RowsOf(int place, Rows (*make)()) { Files()[place] = make; }
 
-void Require(bool fine, const char* what) {
-  if (fine) return;
-  std::fprintf(stderr, "failed: %s\n", what);
-  std::exit(1);
-}
-
 }  // namespace cuguest_benchmark
 
 int main(int argc, char** argv) {
