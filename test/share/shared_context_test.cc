@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -467,6 +468,28 @@ BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
     }
   }
   BOOST_TEST(Sim::Live().contexts == 0);
+}
+
+// Where the last one was found is remembered by a few bits of its id.
+BOOST_AUTO_TEST_CASE(contexts_whose_ids_are_256_apart, *OnlySim()) {
+  const OwnContext first;
+  const ContextRef one = ContextRef::Borrow(first.get());
+  std::optional<OwnContext> second;
+  do {
+    second.emplace();
+  } while (ContextRef::Borrow(second->get()).id() % 256 != one.id() % 256);
+  const ContextRef other = ContextRef::Borrow(second->get());
+  const SharedContext holders[] = {SharedContext::Attach(one), SharedContext::Attach(other)};
+  for (int i = 0; i < 3; ++i) {
+    const SharedContext again[] = {SharedContext::Attach(one), SharedContext::Attach(other),
+                                   SharedContext::Attach(other)};
+    BOOST_TEST(holders[0].use_count() == 2);
+    BOOST_TEST(holders[1].use_count() == 3);
+    BOOST_TEST((again[0].context() == one));
+    BOOST_TEST((again[2].context() == other));
+  }
+  BOOST_TEST(holders[0].use_count() == 1);
+  BOOST_TEST(holders[1].use_count() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(memory_runs_out_in_create, *OnlySim()) {
