@@ -82,7 +82,7 @@ def write_pages(source):
                             for caption, entries in PAGES.items())
         text += in_markdown(toctree(BELOW[name.stem], "hidden:")) if name.stem in BELOW else ""
         write(source / name, text)
-    for picture in "audit_page.png", "audit_trace.svg":
+    for picture in "audit_page.png", "audit_trace.svg", "growth.svg":
         shutil.copy(ROOT / "docs" / picture, source)
 
 

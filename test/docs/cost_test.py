@@ -9,6 +9,7 @@ copies them from there.
 
 import pathlib
 import re
+import subprocess
 import sys
 
 root = pathlib.Path(sys.argv[1])
@@ -72,5 +73,8 @@ for row in ROWS:
 if "--fix" in sys.argv:
     (root / "README.md").write_text(readme)
     page.write_text(BLOCK.sub(lambda block: block[1] + (measured(block[2]) or block[3]) + block[4], text))
+# Its curves are drawn from the page.
+drawn = subprocess.run([sys.executable, root / "docs" / "growth_picture.py", *([] if "--fix" in sys.argv else ["--check"])])
+passed, failed = passed + (drawn.returncode == 0), failed + (drawn.returncode != 0)
 print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed or not passed + skipped else 0)
