@@ -213,7 +213,7 @@ def _of_stream(x: object, said: str, value: object, create: bool) -> _core.Acqui
     if known is not None and known[0]() is x and known[1] == stream and not known[2].is_alive():
         raise Error(_DESTROYED, f"find the context of stream {stream:#x} of {_kind(x)}",
                     "its context was destroyed or reset, and the stream with it: make another stream")
-    acquired = _core.acquire_stream(stream, _device_of(x), create)
+    acquired = _core.acquire_stream(stream, _device_of(x) if stream <= 2 else _NO_DEVICE, create)
     if acquired.source == "stream":
         key = id(x)
         try:
@@ -223,11 +223,13 @@ def _of_stream(x: object, said: str, value: object, create: bool) -> _core.Acqui
     return acquired
 
 
-def _of_pointer(x: object, said: str, value: object, device: int, create: bool) -> _core.Acquired:
+def _of_pointer(x: object, said: str, value: object, create: bool, device: int = _NO_DEVICE) -> _core.Acquired:
     """Of memory. An empty array has no address, and means its device."""
     pointer = _number(x, said, value)
-    if pointer == 0 and device != _NO_DEVICE:
-        return _core.acquire_on(device, create)
+    if pointer == 0:
+        device = _device_of(x) if device == _NO_DEVICE else device
+        if device != _NO_DEVICE:
+            return _core.acquire_on(device, create)
     return _core.acquire_pointer(pointer, create)
 
 
@@ -243,7 +245,7 @@ def _of_array_interface(x: object, interface: Any, create: bool) -> _core.Acquir
     data = interface.get("data") if isinstance(interface, dict) else None
     if not isinstance(data, tuple) or len(data) != 2:
         raise TypeError(f"cuguest: __cuda_array_interface__ of {_kind(x)} has no pair as 'data': {data!r}")
-    return _of_pointer(x, "__cuda_array_interface__", data[0], _device_of(x), create)
+    return _of_pointer(x, "__cuda_array_interface__", data[0], create)
 
 
 def _of_dlpack(x: Any, create: bool) -> _core.Acquired:
@@ -254,7 +256,7 @@ def _of_dlpack(x: Any, create: bool) -> _core.Acquired:
         raise TypeError(f"cuguest: {_kind(x)} is not in CUDA's memory: its device is of DLPack's type {device[0]}")
     # -1: nobody waits for the array's work, as nothing is read.
     pointer = _core.dlpack_pointer(x.__dlpack__(stream=-1))
-    return _of_pointer(x, "__dlpack__", pointer, _device(device[1]), create)
+    return _of_pointer(x, "__dlpack__", pointer, create, _device(device[1]))
 
 
 def find(x: Any, create: bool = False) -> Held:
@@ -287,7 +289,7 @@ def find(x: Any, create: bool = False) -> Held:
     if hasattr(x, "device_id") and hasattr(x, "ptr") and hasattr(x, "synchronize"):
         return _of_stream(x, "ptr", x.ptr, create)
     if getattr(x, "is_cuda", False) is True and hasattr(x, "data_ptr"):
-        return _of_pointer(x, "data_ptr()", x.data_ptr(), _device_of(x), create)
+        return _of_pointer(x, "data_ptr()", x.data_ptr(), create)
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_array_interface(x, interface, create)

@@ -225,8 +225,12 @@ def test_cuda_core(driver, two):
     stream = device.create_stream()
     buffer = device.allocate(4096, stream=stream)
     driver.set(host)
-    for x in (device.context, stream, buffer):
+    for x in (device.context, stream):
         with cuguest.guard(x):
             assert driver.stack() == [mine, host], x
+    with cuguest.guard(buffer):  # a pool's memory belongs to no context: any on its device will do
         assert driver.stack() == [host]
+    with cuguest.acquire(buffer) as held:
+        assert held.source == "current"
+    assert driver.stack() == [host]
     buffer.close()
