@@ -611,7 +611,7 @@ constexpr PyMethodDef kScopeMethods[] = {
 PyType_Slot guard_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
-         "guard(x)\n--\n\nA context manager: the context of x is current inside the block, and the "
+         "guard(x, /)\n--\n\nA context manager: the context of x is current inside the block, and the "
          "thread's stack of contexts is afterwards as it was before, whatever the block did.\n\n"
          "x is a CUcontext as a number, a ContextRef, a Primary, what acquire(), retain_primary() "
          "or shared() gave, or an object with a stream, memory or a context: see find().")},

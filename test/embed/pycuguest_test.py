@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""pycuguest_test.py SIMDIR [WHEEL]
+
+The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
+from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
+the PATH, and the package's tests pass on the simulation in SIMDIR; the newest also holds the type hints against what is
+there.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+from common import ROOT, check, done, environment, exported, needed, run, scratch
+
+PROJECT = ROOT / "subprojects" / "pycuguest"
+SIMDIR = pathlib.Path(sys.argv[1]).resolve()
+FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcuguest-audit.so
+cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
+cuguest/_python.py cuguest/py.typed cuguest/testing.py""".split()
+CAPTURED = re.compile(r"(\d+) (passed|failed|skipped|error)")
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def pythons():
+    """The version and the path of the oldest and of the newest."""
+    folders = [*os.environ["PATH"].split(os.pathsep),
+               *map(str, pathlib.Path.home().glob(".pyenv/versions/*/bin"))]
+    found = {sys.version_info[:2]: sys.executable}
+    for folder in folders:
+        for path in pathlib.Path(folder).glob("python3.*"):
+            if re.fullmatch(r"python3\.\d+", path.name):
+                asked = subprocess.run([path, "-c", "import ensurepip, sys; print(*sys.version_info[:2])"],
+                                       capture_output=True, text=True)
+                if asked.returncode == 0:
+                    found.setdefault(tuple(map(int, asked.stdout.split())), str(path))
+    usable = sorted(version for version in found if version >= (3, 9))
+    return [(version, found[version]) for version in sorted({usable[0], usable[-1]})]
+
+
+def make(out):
+    words = [sys.executable, str(PROJECT / "make_wheel.py"), str(out)]
+    made = subprocess.run(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if made.returncode == 77:
+        skip(made.stdout.splitlines()[-1])
+    if made.returncode != 0:
+        check("the wheel is made", False, made.stdout)
+    return next(out.glob("*.whl"))
+
+
+def try_out(wheel, version, path, tmp, is_newest):
+    name = ".".join(map(str, version))
+    venv = tmp / f"python{name}"
+    run(path, "-m", "venv", venv)
+    python = venv / "bin" / "python"
+    nothing = tmp / "nothing"
+    nothing.mkdir(exist_ok=True)
+    env = environment(PATH=f"{venv / 'bin'}{os.pathsep}{nothing}", PYTHONDONTWRITEBYTECODE="1")
+    check(f"Python {name}: no compiler", not any(shutil.which(tool, path=env["PATH"]) for tool in ("cc", "gcc", "c++", "clang")))
+    wanted = ["pytest", *(["mypy"] if is_newest else [])]
+    if subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], env=env).returncode != 0:
+        skip(f"pip could not get {' and '.join(wanted)}")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", wheel, env=env)
+    tests = tmp / f"tests{name}"
+    shutil.copytree(PROJECT / "test", tests / "test", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "examples", tests / "examples")
+    shutil.copy(PROJECT / "pyproject.toml", tests)
+    said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", cwd=tests,
+               env=dict(env, LD_LIBRARY_PATH=str(SIMDIR)))
+    print(said)
+    counts = {outcome: int(number) for number, outcome in CAPTURED.findall(said.splitlines()[-1])}
+    check(f"Python {name}: {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
+    said = run(venv / "bin" / "cuguest-audit", "--", "true", env=env)
+    check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
+    if is_newest:
+        run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=tmp)
+        check("mypy --strict has no complaint", True)
+        run(python, "-m", "mypy.stubtest", "cuguest", env=env, cwd=tmp)
+        check("the type hints are those of what is there", True)
+
+
+with scratch() as tmp:
+    wheel = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else make(tmp / "out")
+    check(f"{wheel.name} is for all Pythons from 3.9 on and the glibc that it says",
+          re.fullmatch(r"cuguest-[\d.]+-cp39-abi3-manylinux_2_\d+_\w+\.whl", wheel.name), wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = sorted(name for name in archive.namelist() if ".dist-info/" not in name and not name.endswith("/"))
+        check(f"{len(names)} files, {wheel.stat().st_size // 1024} KB", names == sorted(FILES), names)
+        licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
+        check("with the licence", len(licences) == 1, archive.namelist())
+        archive.extractall(tmp / "unpacked")
+    core = tmp / "unpacked" / "cuguest" / "_core.abi3.so"
+    check("the extension exports its beginning alone", exported(core) == ["PyInit__core"], exported(core))
+    check("and needs the C library alone", all(name.startswith(("libc.so", "ld-linux", "libdl", "libpthread"))
+                                               for name in needed(core)), needed(core))
+    found = pythons()
+    for number, (version, path) in enumerate(found, 1):
+        try_out(wheel, version, path, tmp, number == len(found))
+    done()
