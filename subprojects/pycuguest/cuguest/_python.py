@@ -266,7 +266,8 @@ def find(x: Any, create: bool = False) -> Held:
     - a CUcontext or a CUstream of cuda.bindings;
     - `__cuda_stream__`; `cuda_stream` of PyTorch's streams; `device_id` and `ptr` of CuPy's;
     - `is_cuda` and `data_ptr()`, of PyTorch's tensors; `__cuda_array_interface__`; DLPack;
-    - `handle`: a CUcontext, or the address of one, as cuda.core's, Numba's and PyCUDA's contexts have.
+    - `handle`, of contexts and streams as those of cuda.core, Numba and PyCUDA: a CUcontext or a CUstream, or a number
+      in a class of such a name.
 
     A special stream (0, 1 or 2) means the current context, if it is on the object's device, else the device's primary
     one. TypeError if `x` has none of them, and if one gives something else than its protocol says.
@@ -296,10 +297,12 @@ def find(x: Any, create: bool = False) -> Held:
     if hasattr(x, "__dlpack_device__") and hasattr(x, "__dlpack__"):
         return _of_dlpack(x, create)
     handle = getattr(x, "handle", None)
-    if type(handle).__name__ == "CUcontext" or "context" in name.lower():
-        handle = getattr(handle, "value", handle)  # of ctypes
-        if handle is not None:
-            return _core.ContextRef(_number(x, "handle", handle))
+    if handle is not None:
+        number = (handle.value or 0) if type(handle).__name__ == "c_void_p" else handle
+        if type(handle).__name__ == "CUstream" or "stream" in name.lower():
+            return _of_stream(x, "handle", number, create)
+        if type(handle).__name__ == "CUcontext" or "context" in name.lower():
+            return _core.ContextRef(_number(x, "handle", number))
     raise TypeError(f"cuguest: {_kind(x)} means no context: it has neither a stream, nor memory of CUDA's, nor a "
                     "context's handle; for the primary context of a device take cuguest.Primary(device)")
 

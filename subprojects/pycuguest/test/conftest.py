@@ -88,6 +88,16 @@ class Driver:
         return bool(active.value)
 
 
+def pytest_collection_modifyitems(items):
+    try:
+        is_real = not hasattr(ctypes.CDLL("libcuda.so.1"), "cudasimControl")
+    except OSError:
+        is_real = False
+    for item in items:
+        if item.get_closest_marker("gpu") and not is_real:
+            item.add_marker(pytest.mark.skip(reason="needs a real driver"))
+
+
 @pytest.fixture
 def driver():
     """With an empty stack before the test and after it."""
@@ -132,6 +142,16 @@ def python(script, *arguments, **environment):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), *arguments], env=dict(os.environ, **environment),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     return done.returncode, done.stdout
+
+
+def compile_library(folder, name, source):
+    """A shared library of C, FOLDER/NAME; skips where there is no compiler. The PATH of the tests has none."""
+    (folder / "source.c").write_text(source)
+    env = dict(os.environ, PATH="/usr/bin:/bin")
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / name, folder / "source.c"], env=env, check=True)
+    except FileNotFoundError:
+        pytest.skip("without a C compiler")
 
 
 @pytest.fixture(name="python")

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 import cuguest
+from conftest import compile_library
 
 
 def on_a_thread(function):
@@ -291,16 +292,11 @@ def test_machine_without_a_driver(python, driver, tmp_path):
 
 def test_driver_that_is_too_old(python, tmp_path):
     """One of which a guard cannot have what it needs: a library of the driver's name without its functions."""
-    compiler = next((name for name in ("cc", "gcc") if os.access(f"/usr/bin/{name}", os.X_OK)), None)
-    if compiler is None:
-        pytest.skip("without a C compiler")
-    source = tmp_path / "old.c"
-    source.write_text("""
+    compile_library(tmp_path, "libcuda.so.1", """
         int cuInit(unsigned flags) { return 0; }
         int cuDriverGetVersion(int* version) { *version = 6000; return 0; }
         int cuCtxGetCurrent(void** context) { *context = 0; return 0; }
     """)
-    assert os.system(f"/usr/bin/{compiler} -shared -fPIC -o {tmp_path}/libcuda.so.1 {source}") == 0
     code, said = python("""
         import cuguest
         for call in (cuguest.current, lambda: cuguest.guard(2**20).__enter__(), lambda: cuguest.retain_primary(0),

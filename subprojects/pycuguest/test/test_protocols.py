@@ -86,6 +86,7 @@ OBJECTS = {
     "stream protocol, a handle": lambda d, c: Streamed((0, CUstream(d.stream(c)))),
     "PyTorch's stream": lambda d, c: types.SimpleNamespace(cuda_stream=d.stream(c), device_index=0),
     "CuPy's stream": lambda d, c: types.SimpleNamespace(ptr=d.stream(c), device_id=0, synchronize=None),
+    "Numba's stream": lambda d, c: type("Stream", (), {"handle": ctypes.c_void_p(d.stream(c))})(),
     "PyTorch's tensor": lambda d, c: types.SimpleNamespace(is_cuda=True, data_ptr=lambda p=d.memory(c): p + 64,
                                                           device=types.SimpleNamespace(index=0)),
     "CUDA array interface": lambda d, c: interface(d.memory(c)),
@@ -112,7 +113,7 @@ def test_guard_of_an_object(driver, two, name):
 @pytest.mark.parametrize("device", [None, 0])
 def test_special_stream_means_the_current(driver, two, stream, device):
     host, guest = two
-    x = types.SimpleNamespace(__cuda_stream__=(0, stream))
+    x = type("Stream", (), {"handle": ctypes.c_void_p(stream)} if device is None else {"__cuda_stream__": (0, stream)})()
     if device is not None:
         x.device = types.SimpleNamespace(index=device)
     with cuguest.guard(x):

@@ -2,14 +2,13 @@
 """undisturbed(), and the plugin for pytest."""
 
 import ctypes
-import os
-import subprocess
 import sys
 import textwrap
 
 import pytest
 
 import cuguest
+from conftest import compile_library
 from cuguest.testing import Disturbed, undisturbed
 
 
@@ -160,11 +159,7 @@ def library(pytester):
     def tests(more, is_read=is_read):
         (package / "__init__.py").write_text(textwrap.dedent(LIBRARY if is_read else LIBRARY_OF_C))
         if not is_read:
-            compiler = next((path for path in ("/usr/bin/cc", "/usr/bin/gcc") if os.access(path, os.X_OK)), None)
-            if compiler is None:
-                pytest.skip("the auditor does not tell this Python's functions, and there is no C compiler")
-            (package / "probe.c").write_text(C)
-            subprocess.run([compiler, "-shared", "-fPIC", "-o", package / "libprobe.so", package / "probe.c"], check=True)
+            compile_library(package, "libprobe.so", C)
         pytester.makepyfile(textwrap.dedent(TESTS.replace("MORE", more)))
 
     return tests
