@@ -73,13 +73,14 @@ def try_out(wheel, version, path, tmp, is_newest):
     tests = tmp / f"tests{name}"
     shutil.copytree(PROJECT / "test", tests / "test", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PROJECT / "examples", tests / "examples")
-    shutil.copy(PROJECT / "pyproject.toml", tests)
+    for file in (PROJECT / "pyproject.toml", PROJECT / "README.md", ROOT / "docs" / "python.md"):
+        shutil.copy(file, tests)
     said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", cwd=tests,
                env=dict(env, LD_LIBRARY_PATH=str(SIMDIR)))
     print(said)
     counts = {outcome: int(number) for number, outcome in CAPTURED.findall(said.splitlines()[-1])}
     check(f"Python {name}: {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
-    said = run(venv / "bin" / "cuguest-audit", "--", "true", env=env)
+    said = run(venv / "bin" / "cuguest-audit", "--", "/bin/true", env=env)
     check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
     if is_newest:
         run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=tmp)
