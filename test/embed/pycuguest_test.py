@@ -65,11 +65,13 @@ def try_out(wheel, version, path, tmp, is_newest):
     nothing = tmp / "nothing"
     nothing.mkdir(exist_ok=True)
     env = environment(PATH=f"{venv / 'bin'}{os.pathsep}{nothing}", PYTHONDONTWRITEBYTECODE="1")
-    check(f"Python {name}: no compiler", not any(shutil.which(tool, path=env["PATH"]) for tool in ("cc", "gcc", "c++", "clang")))
+    compilers = [tool for tool in ("cc", "gcc", "c++", "clang") if shutil.which(tool, path=env["PATH"])]
+    check(f"Python {name}: no compiler", not compilers, compilers)
     wanted = ["pytest", *(["mypy"] if is_newest else [])]
-    if subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], env=env).returncode != 0:
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*install, *wanted], env=env).returncode != 0:
         skip(f"pip could not get {' and '.join(wanted)}")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", wheel, env=env)
+    run(*install, "--no-index", "--no-deps", wheel, env=env)
     tests = tmp / f"tests{name}"
     shutil.copytree(PROJECT / "test", tests / "test", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PROJECT / "examples", tests / "examples")

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The part of the package in C++, for the limited API of CPython 3.9. Scopes are those of cuguest/c.h, in the storage of
-// a Python object: no signal's handler runs between entering and being noted, and one that is dropped is left. What
-// holds a context is the core's C++, whose errors name the object.
+// The part of the package in C++, for the limited API of CPython 3.9. Scopes are those of
+// cuguest/c.h, in the storage of a Python object: no signal's handler runs between entering and
+// being noted, and one that is dropped is left. What holds a context is the core's C++, whose
+// errors name the object.
 //
-// What is called back, on slow paths alone, is the module cuguest._python, of which each interpreter has its own.
+// What is called back, on slow paths alone, is the module cuguest._python, of which each
+// interpreter has its own.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -113,8 +115,8 @@ Type* New(PyTypeObject* type) {
 
 // ---- Incidents
 
-// Scopes report on the calling thread, in the middle of a repair, where no Python code may run: what
-// they say waits here for the end of the call.
+// Scopes report on the calling thread, in the middle of a repair, where no Python code may run:
+// what they say waits here for the end of the call.
 constexpr int kRoom = 16;
 thread_local cuguest_incident pending[kRoom];
 thread_local int pending_count = 0;
@@ -206,8 +208,7 @@ Place CallersPlace() {
 // ---- ContextRef
 
 struct Ref {
-  PyObject_HEAD
-  cuguest_ref ref;
+  PyObject_HEAD cuguest_ref ref;
 };
 
 cuguest_ref& RefOf(PyObject* self) { return reinterpret_cast<Ref*>(self)->ref; }
@@ -310,8 +311,7 @@ PyType_Spec ref_spec = {"cuguest.ContextRef", sizeof(Ref), 0, Py_TPFLAGS_DEFAULT
 
 template <typename Held>
 struct Holder {
-  PyObject_HEAD
-  PyObject* ref;
+  PyObject_HEAD PyObject* ref;
   Held held;
 };
 
@@ -333,10 +333,8 @@ PyObject* HolderRelease(PyObject* self, PyObject*) {
   Held held = std::move(HolderOf<Held>(self)->held);
   if (held.ok()) {
     Error error;
-    Py_BEGIN_ALLOW_THREADS
-    error = held.Release();
-    Py_END_ALLOW_THREADS
-    if (held.ok()) HolderOf<Held>(self)->held = std::move(held);
+    Py_BEGIN_ALLOW_THREADS error = held.Release();
+    Py_END_ALLOW_THREADS if (held.ok()) HolderOf<Held>(self)->held = std::move(held);
     if (!error.ok()) return Raise(error);
   }
   Py_RETURN_NONE;
@@ -377,8 +375,8 @@ constexpr PyMethodDef kHolderMethods[] = {
     {"__exit__", HolderRelease<Held>, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-constexpr PyGetSetDef kContextAttribute = {
-    "context", nullptr, nullptr, "The ContextRef of what is held.", nullptr};
+constexpr PyGetSetDef kContextAttribute = {"context", nullptr, nullptr,
+                                           "The ContextRef of what is held.", nullptr};
 PyGetSetDef acquired_attributes[] = {
     {"context", HolderContext<Acquired>, nullptr, kContextAttribute.doc, nullptr},
     {"source", AcquiredSource, nullptr,
@@ -416,8 +414,8 @@ PyType_Spec acquired_spec = {"cuguest.Acquired", sizeof(Holder<Acquired>), 0, Py
 PyType_Spec shared_spec = {"cuguest.SharedContext", sizeof(Holder<SharedContext>), 0,
                            Py_TPFLAGS_DEFAULT, shared_slots};
 
-// The ref to enter for `object`, borrowed: a ContextRef, or what something of ours holds. Null, with
-// an exception if that was released, where it is neither.
+// The ref to enter for `object`, borrowed: a ContextRef, or what something of ours holds. Null,
+// with an exception if that was released, where it is neither.
 template <typename Held>
 PyObject* RefOfHolder(PyObject* object, bool* is_one) {
   if (!HasSlot(object, Py_tp_dealloc, AsSlot(HolderDealloc<Held>))) return nullptr;
@@ -439,8 +437,7 @@ PyObject* RefFor(PyObject* object, bool* is_one) {
 
 template <typename Storage>
 struct Scope {
-  PyObject_HEAD
-  Storage storage;
+  PyObject_HEAD Storage storage;
   Place place;
   bool is_entered;
   PyObject* what;  // of a guard
@@ -611,7 +608,8 @@ constexpr PyMethodDef kScopeMethods[] = {
 PyType_Slot guard_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
-         "guard(x, /)\n--\n\nA context manager: the context of x is current inside the block, and the "
+         "guard(x, /)\n--\n\nA context manager: the context of x is current inside the block, and "
+         "the "
          "thread's stack of contexts is afterwards as it was before, whatever the block did.\n\n"
          "x is a CUcontext as a number, a ContextRef, a Primary, what acquire(), retain_primary() "
          "or shared() gave, or an object with a stream, memory or a context: see find().")},
@@ -672,10 +670,8 @@ PyObject* Hold(PyObject* module, PyObject* type, Held held) {
 template <typename Acquire>
 PyObject* HoldAcquired(PyObject* module, Acquire acquire) {
   Acquired acquired;
-  Py_BEGIN_ALLOW_THREADS
-  acquired = acquire();
-  Py_END_ALLOW_THREADS
-  return Hold(module, StateOf(module)->acquired_type, std::move(acquired));
+  Py_BEGIN_ALLOW_THREADS acquired = acquire();
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->acquired_type, std::move(acquired));
 }
 
 IfInactive WhatIf(int create) { return create != 0 ? IfInactive::kCreate : IfInactive::kRefuse; }
@@ -683,8 +679,8 @@ IfInactive WhatIf(int create) { return create != 0 ? IfInactive::kCreate : IfIna
 PyObject* AcquireOnDevice(PyObject* module, PyObject* args) {
   int device, create;
   if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
-  return HoldAcquired(
-      module, [=] { return cuguest::AcquireOn(Device::Borrow(device), WhatIf(create)); });
+  return HoldAcquired(module,
+                      [=] { return cuguest::AcquireOn(Device::Borrow(device), WhatIf(create)); });
 }
 
 // "K" of PyArg_ParseTuple takes any number, and cuts it.
@@ -744,20 +740,16 @@ PyObject* CreateShared(PyObject* module, PyObject* args) {
   unsigned flags;
   if (!PyArg_ParseTuple(args, "iI", &device, &flags)) return nullptr;
   SharedContext shared;
-  Py_BEGIN_ALLOW_THREADS
-  shared = SharedContext::Create(Device::Borrow(device), flags);
-  Py_END_ALLOW_THREADS
-  return Hold(module, StateOf(module)->shared_type, std::move(shared));
+  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Create(Device::Borrow(device), flags);
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
 }
 
 PyObject* AttachShared(PyObject* module, PyObject* number) {
   CUcontext context;
   if (!ContextOf(number, &context)) return nullptr;
   SharedContext shared;
-  Py_BEGIN_ALLOW_THREADS
-  shared = SharedContext::Attach(context);
-  Py_END_ALLOW_THREADS
-  return Hold(module, StateOf(module)->shared_type, std::move(shared));
+  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Attach(context);
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
 }
 
 PyObject* Current(PyObject* module, PyObject*) {
@@ -769,19 +761,16 @@ PyObject* Current(PyObject* module, PyObject*) {
   return MakeRef(module, ref.context, ref.id);
 }
 
-PyObject* IsInitialized(PyObject*, PyObject*) {
-  return PyBool_FromLong(cuguest_is_initialized());
-}
+PyObject* IsInitialized(PyObject*, PyObject*) { return PyBool_FromLong(cuguest_is_initialized()); }
 
 PyObject* FreeMemory(PyObject*, PyObject* args) {
   int device, create;
   if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
   std::size_t free = 0, total = 0;
   Error error;
-  Py_BEGIN_ALLOW_THREADS
-  error = cuguest::GetFreeMemory(Device::Borrow(device), &free, &total, WhatIf(create));
-  Py_END_ALLOW_THREADS
-  if (!error.ok()) return Raise(error);
+  Py_BEGIN_ALLOW_THREADS error =
+      cuguest::GetFreeMemory(Device::Borrow(device), &free, &total, WhatIf(create));
+  Py_END_ALLOW_THREADS if (!error.ok()) return Raise(error);
   return Py_BuildValue("(KK)", static_cast<Number>(free), static_cast<Number>(total));
 }
 
@@ -843,7 +832,8 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// Adds the type, and keeps it in `kept` if something is made of it here; then nobody else makes any.
+// Adds the type, and keeps it in `kept` if something is made of it here; then nobody else makes
+// any.
 bool AddType(PyObject* module, const char* name, PyType_Spec* spec, PyObject** kept) {
   PyObject* const type = PyType_FromSpec(spec);
   if (type == nullptr) return false;
@@ -889,8 +879,15 @@ int Clear(PyObject* module) {
 
 PyModuleDef_Slot slots[] = {{Py_mod_exec, AsSlot(Execute)}, {0, nullptr}};
 PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "cuguest._core", nullptr, sizeof(State), functions, slots, Traverse,
-    Clear, nullptr,
+    PyModuleDef_HEAD_INIT,
+    "cuguest._core",
+    nullptr,
+    sizeof(State),
+    functions,
+    slots,
+    Traverse,
+    Clear,
+    nullptr,
 };
 
 }  // namespace

@@ -345,7 +345,8 @@ def shared(context: object = None, *, device: int | None = None, flags: int = 0)
     found = find(context)
     ref = found if isinstance(found, _core.ContextRef) else found.context
     if not ref.is_alive():
-        raise Error(_DESTROYED, f"share context {ref.handle:#x}", "it was destroyed or reset: find the context that is there now")
+        raise Error(_DESTROYED, f"share context {ref.handle:#x}",
+                    "it was destroyed or reset: find the context that is there now")
     return _core.attach_shared(ref.handle)
 
 
