@@ -38,8 +38,9 @@ def test_probe(driver, tmp_path, which, said, kinds):
 PAGES = [path for path in (HERE.parent / "README.md", HERE.parent / "python.md", HERE.parents[2] / "docs" / "python.md")
          if path.exists()]
 # What the snippets use.
-WORLD = """
-import ctypes, types
+WORLD = f"""
+import ctypes, sys, types
+sys.path.insert(0, {str(HOST.parent)!r})
 import cuguest, probe as package
 driver = ctypes.CDLL("libcuda.so.1")
 made, popped, handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
@@ -69,8 +70,7 @@ def test_snippet_of_a_page(driver, tmp_path, code):
     file = tmp_path / "test_snippet.py"
     file.write_text(WORLD + code + "\ndef test_that_it_ran():\n    pass\n")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, PYTHONPATH=str(HOST.parent)), timeout=120)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     assert done.returncode == 0, done.stdout
     assert ("CuguestWarning" in done.stdout) == ("probe()" in code), done.stdout
 
