@@ -101,10 +101,13 @@ def main(name):
         return 77
     warnings.simplefilter("error", cuguest.CuguestWarning)  # no incident either
     driver.cuInit(0)
+    # A program that works in the primary context itself, so that the framework changes nothing.
+    primary = cuguest.retain_primary(0)
+    driver.cuCtxSetCurrent(ctypes.c_void_p(primary.context.handle))
     host = HOSTS[name]()
     assert host.work()
     framework, guest = cuguest.current(), cuguest.shared(device=0)
-    assert framework is not None
+    assert framework == primary.context
 
     with cuguest.guard(guest):  # inside the framework's work
         memory = ctypes.c_uint64()

@@ -107,6 +107,25 @@ def test_unrepaired_stack_is_an_error(quiet):
     _python.report([(9, 2, 600, "host.py", 7, 16, 0, 0, 1)], True)  # ends later
 
 
+@pytest.mark.parametrize("raised", ["", "raise KeyError('mine')"])
+def test_driver_that_refuses_to_restore(driver, python, raised):
+    """The exception of the block, if there is one, goes on."""
+    if not driver.is_simulated:
+        pytest.skip("a real driver does not")
+    code, said = python(f"""
+        import cuguest
+        primary = cuguest.retain_primary(0)
+        try:
+            with cuguest.guard(primary):
+                {raised or "pass"}
+        except (cuguest.Error, KeyError) as error:
+            print(type(error).__name__, getattr(error, "name", ""), getattr(error, "doing", ""))
+    """, CUDASIM_FAIL="cuCtxPopCurrent:1:2")
+    assert code == 0 and "CuguestWarning" in said, said
+    told = "KeyError" if raised else "Error CUDA_ERROR_OUT_OF_MEMORY leave the guard of <string>:5"
+    assert told in [line.strip() for line in said.splitlines()], said
+
+
 def test_entered_twice_is_refused(driver, two):
     host, guest = two
     one = cuguest.guard(guest)
@@ -149,6 +168,31 @@ def test_guard_that_its_object_enters(driver, two):
         one.__enter__()
     one.__exit__(None, None, None)
     assert driver.stack() == [host]
+
+
+def test_guard_that_its_object_enters_keeps_its_context(driver):
+    """The failed entering from outside drops nothing that the one from inside holds."""
+    if driver.is_active():
+        pytest.skip("somebody in this process holds the primary context")
+    mine = cuguest.retain_primary(0)
+
+    class Stream:
+        device_id, entered = 0, False
+
+        @property
+        def __cuda_stream__(self):
+            if not self.entered:
+                self.entered = True
+                one.__enter__()
+            return 0, 0
+
+    one = cuguest.guard(Stream())
+    with pytest.raises(cuguest.Error):
+        one.__enter__()
+    mine.release()
+    assert driver.is_active()
+    one.__exit__(None, None, None)
+    assert not driver.is_active() and driver.stack() == []
 
 
 def test_dropped_guard_is_left(driver, two):

@@ -86,6 +86,20 @@ def test_shared_is_destroyed_by_the_last(driver):
         cuguest.shared(ref)
 
 
+def test_shared_of_another_incarnation(inactive):
+    """A context that was reset may be at the same address again, and is another one."""
+    with cuguest.retain_primary(0) as held:
+        ref = held.context
+        inactive.cuDevicePrimaryCtxReset_v2(0)
+    with cuguest.retain_primary(0) as held:
+        assert held.context != ref
+        with pytest.raises(cuguest.Error) as raised:
+            cuguest.shared(ref)
+        assert raised.value.code == 709
+        with pytest.raises(cuguest.Error):
+            cuguest.guard(ref).__enter__()
+
+
 def test_shared_does_not_destroy_anothers(driver, two):
     _, guest = two
     cuguest.shared(guest).release()
