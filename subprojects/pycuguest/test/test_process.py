@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -61,6 +62,22 @@ def test_left_on_another_thread(driver, two, incidents, quiet):
     assert driver.stack() == [guest, host]
     with cuguest.guard(host):
         assert driver.current() == host
+    assert driver.stack() == [host]
+
+
+def test_entering_that_a_warning_stops(driver, two):
+    """What another thread has ended is restored, and reported, when this one enters the next: which is then not entered."""
+    host, guest = two
+    one = cuguest.guard(guest)
+    one.__enter__()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        on_a_thread(lambda: one.__exit__(None, None, None))
+    driver.set(host)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(cuguest.CuguestWarning):
+            cuguest.guard(guest).__enter__()
     assert driver.stack() == [host]
 
 

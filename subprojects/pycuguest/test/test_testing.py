@@ -187,3 +187,17 @@ def test_audit_of_a_crash(driver, pytester):
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*the test's process ended with 134*"])
+
+
+def test_audit_that_is_incomplete(driver, pytester):
+    """A process without the auditor's variables, which uses CUDA."""
+    pytester.makepyfile("""
+        import os, subprocess, sys
+
+        def test_starts_another():
+            code = "import ctypes, time; ctypes.CDLL('libcuda.so.1').cuInit(0); time.sleep(1)"
+            subprocess.run([sys.executable, "-c", code], env={"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")})
+    """)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["cuguest-audit: the audit is incomplete"])
