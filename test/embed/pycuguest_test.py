@@ -4,8 +4,8 @@
 
 The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
 from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
-the PATH, and the package's tests pass on the simulation in SIMDIR; the newest also holds the type hints against what is
-there.
+the PATH, and the package's tests pass on the simulation in SIMDIR; with the newest also: the
+extension keeps to the stable ABI, and the type hints are those of what is there.
 """
 
 import os
@@ -67,7 +67,7 @@ def try_out(wheel, version, path, tmp, is_newest):
     env = environment(PATH=f"{venv / 'bin'}{os.pathsep}{nothing}", PYTHONDONTWRITEBYTECODE="1")
     compilers = [tool for tool in ("cc", "gcc", "c++", "clang") if shutil.which(tool, path=env["PATH"])]
     check(f"Python {name}: no compiler", not compilers, compilers)
-    wanted = ["pytest", *(["mypy"] if is_newest else [])]
+    wanted = ["pytest", *(["abi3audit", "mypy"] if is_newest else [])]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*install, *wanted], env=env).returncode != 0:
         skip(f"pip could not get {' and '.join(wanted)}")
@@ -85,6 +85,8 @@ def try_out(wheel, version, path, tmp, is_newest):
     said = run(venv / "bin" / "cuguest-audit", "--", "/bin/true", env=env)
     check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
     if is_newest:
+        run(python, "-m", "abi3audit", "--strict", wheel, env=env)
+        check("the extension needs nothing that Python 3.9 has not", True)
         run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=tmp)
         check("mypy --strict has no complaint", True)
         run(python, "-m", "mypy.stubtest", "cuguest", env=env, cwd=tmp)
