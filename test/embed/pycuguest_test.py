@@ -4,16 +4,18 @@
 
 The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
 from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
-the PATH, and the package's tests pass on the simulation in SIMDIR; with the newest also: the
-extension keeps to the stable ABI, and the type hints are those of what is there.
+the PATH, and the package's tests pass on the simulation in SIMDIR. With the newest also: the extension keeps to the
+stable ABI of 3.9, and the type hints are those of what is there.
 """
 
+import importlib.util
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 
 from common import ROOT, check, done, environment, exported, needed, run, scratch
@@ -45,6 +47,16 @@ def pythons():
                     found.setdefault(tuple(map(int, asked.stdout.split())), str(path))
     usable = sorted(version for version in found if version >= (3, 9))
     return [(version, found[version]) for version in sorted({usable[0], usable[-1]})]
+
+
+def say_what_is_missing():
+    """Debian has these apart from python3."""
+    header = pathlib.Path(sysconfig.get_path("include")) / "Python.h"
+    modules = {"python3-pip": "pip", "python3-venv": "ensurepip"}
+    missing = [package for package, module in modules.items() if importlib.util.find_spec(module) is None]
+    missing += [] if header.exists() else ["python3-dev"]
+    if missing:
+        skip(f"without {', '.join(missing)}")
 
 
 def make(out):
@@ -93,6 +105,7 @@ def try_out(wheel, version, path, tmp, is_newest):
         check("the type hints are those of what is there", True)
 
 
+say_what_is_missing()
 with scratch() as tmp:
     wheel = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else make(tmp / "out")
     check(f"{wheel.name} is for all Pythons from 3.9 on and the glibc that it says",
