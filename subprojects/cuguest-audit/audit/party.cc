@@ -57,7 +57,7 @@ bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> name
 }
 
 std::string PackageParty(std::string_view path) {
-  if (IsInFolder(path, {"cuda/", "cupy_backends/cuda/api/"})) {
+  if (IsInFolder(path, {"cuda/", "cuguest/", "cupy_backends/cuda/api/"})) {
     return "";
   }
   const std::string_view package = TakeFolder(&path);

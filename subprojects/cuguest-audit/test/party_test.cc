@@ -41,6 +41,7 @@ BOOST_AUTO_TEST_CASE(names) {
            {packages + "cupy/cuda/memory.so", "cupy"},
            {packages + "cupy_backends/cuda/libs/cublas.so", "cupy"},
            {packages + "cupy_backends/cuda/api/runtime.so", ""},
+           {packages + "cuguest/_core.abi3.so", ""},
            {packages + "cuda/bindings/driver.so", ""},
            {packages + "jaxlib/libjax_common.so", "jax"},
            {packages + "jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax"},

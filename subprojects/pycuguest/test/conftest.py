@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The driver that the tests find, by ctypes: the simulated one, or a real one."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import pytest
+
+import cuguest
+
+pytest_plugins = ["pytester"]
+
+
+class Driver:
+    """Contexts of the tests' own, and what a careless callee does."""
+
+    def __init__(self):
+        self.calls = ctypes.CDLL("libcuda.so.1")
+        self.is_simulated = hasattr(self.calls, "cudasimControl")
+        self.made = []
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            code = getattr(self.calls, name)(*arguments)
+            assert code == 0, f"{name} gave {code}"
+
+        return call
+
+    def create(self):
+        """A context that is current nowhere."""
+        made, popped = ctypes.c_void_p(), ctypes.c_void_p()
+        self.cuInit(0)
+        self.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+        self.cuCtxPopCurrent_v2(ctypes.byref(popped))
+        self.made.append(made.value)
+        return made.value
+
+    def destroy(self, context):
+        self.made.remove(context)
+        self.cuCtxDestroy_v2(ctypes.c_void_p(context))
+
+    def current(self):
+        now = ctypes.c_void_p()
+        self.cuCtxGetCurrent(ctypes.byref(now))
+        return now.value
+
+    def set(self, context):
+        self.cuCtxSetCurrent(ctypes.c_void_p(context))
+
+    def push(self, context):
+        self.cuCtxPushCurrent_v2(ctypes.c_void_p(context))
+
+    def pop(self):
+        popped = ctypes.c_void_p()
+        self.cuCtxPopCurrent_v2(ctypes.byref(popped))
+        return popped.value
+
+    def stack(self):
+        """All of the thread's, the current one first."""
+        found = []
+        while self.current() is not None:
+            found.append(self.pop())
+        for context in reversed(found):
+            self.push(context)
+        return found
+
+    def stream(self, context):
+        made = ctypes.c_void_p()
+        self.push(context)
+        self.cuStreamCreate(ctypes.byref(made), 0)
+        self.pop()
+        return made.value
+
+    def memory(self, context):
+        made = ctypes.c_uint64()
+        self.push(context)
+        self.cuMemAlloc_v2(ctypes.byref(made), ctypes.c_size_t(4096))
+        self.pop()
+        return made.value
+
+    def is_active(self, device=0):
+        flags, active = ctypes.c_uint(), ctypes.c_int()
+        self.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
+        return bool(active.value)
+
+
+def pytest_collection_modifyitems(items):
+    try:
+        is_real = not hasattr(ctypes.CDLL("libcuda.so.1"), "cudasimControl")
+    except OSError:
+        is_real = False
+    for item in items:
+        if item.get_closest_marker("gpu") and not is_real:
+            item.add_marker(pytest.mark.skip(reason="needs a real driver"))
+
+
+@pytest.fixture
+def driver():
+    """With an empty stack before the test and after it."""
+    made = Driver()
+    made.cuInit(0)
+    assert made.stack() == []
+    yield made
+    try:
+        while made.current() is not None:
+            made.pop()
+    finally:
+        for context in made.made:
+            made.calls.cuCtxDestroy_v2(ctypes.c_void_p(context))
+
+
+@pytest.fixture
+def two(driver):
+    """The host's context, which is current, and the guest's."""
+    host, guest = driver.create(), driver.create()
+    driver.set(host)
+    return host, guest
+
+
+@pytest.fixture
+def incidents():
+    """Those of the test. The warnings are recorded by themselves."""
+    seen = []
+    remove = cuguest.on_incident(seen.append)
+    yield seen
+    remove()
+
+
+@pytest.fixture
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cuguest.CuguestWarning)
+        yield
+
+
+def python(script, *arguments, **environment):
+    """A process of its own: its exit status, and what it wrote."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), *arguments], env=dict(os.environ, **environment),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    return done.returncode, done.stdout
+
+
+def compile_library(folder, name, source):
+    """A shared library of C, FOLDER/NAME; skips where there is no compiler. The PATH of the tests has none."""
+    (folder / "source.c").write_text(source)
+    env = dict(os.environ, PATH="/usr/bin:/bin")
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / name, folder / "source.c"], env=env, check=True)
+    except FileNotFoundError:
+        pytest.skip("without a C compiler")
+
+
+@pytest.fixture(name="python")
+def python_fixture():
+    return python

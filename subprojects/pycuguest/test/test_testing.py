@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""undisturbed(), and the plugin for pytest."""
+
+import ctypes
+import sys
+import textwrap
+
+import pytest
+
+import cuguest
+from conftest import compile_library
+from cuguest.testing import Disturbed, undisturbed
+
+
+def test_nothing_left_is_silent(driver, two):
+    host, guest = two
+    with undisturbed():
+        with cuguest.guard(guest):
+            pass
+        driver.push(guest)
+        driver.pop()
+    assert driver.stack() == [host]
+
+
+@pytest.mark.parametrize("disturb", [
+    lambda driver, host, guest: driver.set(guest),
+    lambda driver, host, guest: driver.push(host),
+    lambda driver, host, guest: driver.pop(),
+], ids=["replaced", "pushed", "popped"])
+def test_stack_that_is_another(driver, two, disturb):
+    host, guest = two
+    driver.push(host)
+    with pytest.raises(Disturbed, match="the context stack of the thread was") as told:
+        with undisturbed():
+            disturb(driver, host, guest)
+    assert f"{host:#x}" in str(told.value)
+
+
+def test_entry_below_the_current(driver, two):
+    host, guest = two
+    driver.push(host)
+    with pytest.raises(Disturbed):
+        with undisturbed():
+            driver.pop()
+            driver.set(guest)
+            driver.push(host)
+
+
+def test_primary_that_was_created(driver):
+    if driver.is_active():
+        pytest.skip("somebody in this process holds the primary context")
+    held = []
+    with pytest.raises(Disturbed, match="primary context of device 0 is active, and was not"):
+        with undisturbed():
+            held.append(cuguest.retain_primary(0))
+    with pytest.raises(Disturbed, match="was active, and is not"):
+        with undisturbed():
+            held.pop().release()
+    with undisturbed(primaries=False):
+        held.append(cuguest.retain_primary(0))
+
+
+def test_capture_mode_that_is_another(driver):
+    mode = ctypes.c_int(2)
+    with pytest.raises(Disturbed, match="mode was global, and is relaxed"):
+        with undisturbed():
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def test_exception_goes_on(driver, two):
+    with pytest.raises(KeyError):
+        with undisturbed():
+            driver.pop()
+            raise KeyError
+    driver.push(two[0])
+
+
+def test_destroyed_context_below(driver, two):
+    """The look stops at it, and takes nothing off."""
+    host, guest = two
+    driver.push(guest)
+    driver.push(host)
+    driver.destroy(guest)
+    with undisturbed():
+        pass
+    assert driver.current() == host
+    while driver.calls.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())) == 0:
+        pass
+
+
+LIBRARY = """
+    import ctypes
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def probe(left=True):
+        made = ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+        if not left:
+            driver.cuCtxDestroy_v2(made)
+"""
+# The same for Pythons whose functions the auditor does not tell.
+LIBRARY_OF_C = """
+    import ctypes, pathlib
+    library = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libprobe.so")))
+
+    def probe(left=True):
+        assert library.probe(left) == 0
+"""
+C = """
+#include <dlfcn.h>
+int probe(int left) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  int (*create)(void**, unsigned, int), (*destroy)(void*), code;
+  void* made = 0;
+  *(void**)&create = dlsym(driver, "cuCtxCreate_v2");
+  *(void**)&destroy = dlsym(driver, "cuCtxDestroy_v2");
+  code = create(&made, 0, 0);
+  if (code == 0 && !left) code = destroy(made);
+  return code;
+}
+"""
+TESTS = """
+    import ctypes, pytest
+    import library
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    @pytest.fixture
+    def host():
+        made = ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+        yield
+        driver.cuCtxSynchronize()
+
+    def test_clean(host, MORE):
+        library.probe(left=False)
+
+    def test_leaves(host, MORE):
+        library.probe()
+
+    def test_clean_again(host, MORE):
+        library.probe(left=False)
+
+    def test_fails(MORE):
+        assert 1 == 2
+
+    def test_skips():
+        pytest.skip("so")
+"""
+
+
+@pytest.fixture
+def library(pytester):
+    package = pytester.mkpydir("library")
+    is_read = sys.version_info[:2] in ((3, 12), (3, 13))
+
+    def tests(more, is_read=is_read):
+        (package / "__init__.py").write_text(textwrap.dedent(LIBRARY if is_read else LIBRARY_OF_C))
+        if not is_read:
+            compile_library(package, "libprobe.so", C)
+        pytester.makepyfile(textwrap.dedent(TESTS.replace("MORE", more)))
+
+    return tests
+
+
+def test_fixture_fails_the_test(driver, library, pytester):
+    library("undisturbed", is_read=True)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=2, skipped=1)
+    result.stdout.fnmatch_lines(["*Disturbed: the context stack of the thread was *"])
+
+
+def test_audit_of_each_test(driver, library, pytester):
+    """What is found is in the report of the test that did it, and of no other."""
+    library("monkeypatch")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
+    result.assert_outcomes(passed=2, failed=2, skipped=1)
+    result.stdout.fnmatch_lines(["*test_leaves*", "cuguest-audit: 1 findings", "*- cuguest-audit -*",
+                                 "*leaked push*", "*test_fails*", "*assert 1 == 2*"])
+    assert result.stdout.str().count("leaked push") == 1
+
+
+def test_audit_of_a_crash(driver, pytester):
+    pytester.makepyfile("import os\n\ndef test_dies():\n    os.abort()\n\ndef test_lives():\n    pass\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*the test's process ended with 134*"])
+
+
+def test_audit_that_is_incomplete(driver, pytester):
+    """A process without the auditor's variables, which uses CUDA."""
+    pytester.makepyfile("""
+        import os, subprocess, sys
+
+        def test_starts_another():
+            code = "import ctypes, time; ctypes.CDLL('libcuda.so.1').cuInit(0); time.sleep(1)"
+            subprocess.run([sys.executable, "-c", code], env={"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")})
+    """)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["cuguest-audit: the audit is incomplete"])

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""pycuguest_test.py SIMDIR [WHEEL]
+
+The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
+from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
+the PATH, and the package's tests pass on the simulation in SIMDIR. With the newest also: the extension keeps to the
+stable ABI of 3.9, and the type hints are those of what is there.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+from common import ROOT, check, done, environment, exported, needed, run, scratch
+
+PROJECT = ROOT / "subprojects" / "pycuguest"
+SIMDIR = pathlib.Path(sys.argv[1]).resolve()
+FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcuguest-audit.so
+cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
+cuguest/_python.py cuguest/py.typed cuguest/testing.py""".split()
+CAPTURED = re.compile(r"(\d+) (passed|failed|skipped|error)")
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def pythons():
+    """The version and the path of the oldest and of the newest."""
+    folders = [*os.environ["PATH"].split(os.pathsep),
+               *map(str, pathlib.Path.home().glob(".pyenv/versions/*/bin"))]
+    found = {sys.version_info[:2]: sys.executable}
+    for folder in folders:
+        for path in pathlib.Path(folder).glob("python3.*"):
+            if re.fullmatch(r"python3\.\d+", path.name):
+                asked = subprocess.run([path, "-c", "import ensurepip, sys; print(*sys.version_info[:2])"],
+                                       capture_output=True, text=True)
+                if asked.returncode == 0:
+                    found.setdefault(tuple(map(int, asked.stdout.split())), str(path))
+    usable = sorted(version for version in found if version >= (3, 9))
+    return [(version, found[version]) for version in sorted({usable[0], usable[-1]})]
+
+
+def say_what_is_missing():
+    """Debian has these apart from python3."""
+    header = pathlib.Path(sysconfig.get_path("include")) / "Python.h"
+    modules = {"python3-pip": "pip", "python3-venv": "ensurepip"}
+    missing = [package for package, module in modules.items() if importlib.util.find_spec(module) is None]
+    missing += [] if header.exists() else ["python3-dev"]
+    if missing:
+        skip(f"without {', '.join(missing)}")
+
+
+def make(out):
+    words = [sys.executable, str(PROJECT / "make_wheel.py"), str(out)]
+    made = subprocess.run(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if made.returncode == 77:
+        skip(made.stdout.splitlines()[-1])
+    if made.returncode != 0:
+        check("the wheel is made", False, made.stdout)
+    return next(out.glob("*.whl"))
+
+
+def try_out(wheel, version, path, tmp, is_newest):
+    name = ".".join(map(str, version))
+    venv = tmp / f"python{name}"
+    run(path, "-m", "venv", venv)
+    python = venv / "bin" / "python"
+    nothing = tmp / "nothing"
+    nothing.mkdir(exist_ok=True)
+    env = environment(PATH=f"{venv / 'bin'}{os.pathsep}{nothing}", PYTHONDONTWRITEBYTECODE="1")
+    compilers = [tool for tool in ("cc", "gcc", "c++", "clang") if shutil.which(tool, path=env["PATH"])]
+    check(f"Python {name}: no compiler", not compilers, compilers)
+    wanted = ["pytest", *(["abi3audit", "mypy"] if is_newest else [])]
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*install, *wanted], env=env).returncode != 0:
+        skip(f"pip could not get {' and '.join(wanted)}")
+    run(*install, "--no-index", "--no-deps", wheel, env=env)
+    tests = tmp / f"tests{name}"
+    shutil.copytree(PROJECT / "test", tests / "test", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "examples", tests / "examples")
+    for file in (PROJECT / "pyproject.toml", PROJECT / "README.md", ROOT / "docs" / "python.md"):
+        shutil.copy(file, tests)
+    said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", cwd=tests,
+               env=dict(env, LD_LIBRARY_PATH=str(SIMDIR)))
+    print(said)
+    counts = {outcome: int(number) for number, outcome in CAPTURED.findall(said.splitlines()[-1])}
+    check(f"Python {name}: {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
+    said = run(venv / "bin" / "cuguest-audit", "--", "/bin/true", env=env)
+    check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
+    if is_newest:
+        run(python, "-m", "abi3audit", "--strict", wheel, env=env)
+        check("the extension needs nothing that Python 3.9 has not", True)
+        run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=tmp)
+        check("mypy --strict has no complaint", True)
+        run(python, "-m", "mypy.stubtest", "cuguest", env=env, cwd=tmp)
+        check("the type hints are those of what is there", True)
+
+
+say_what_is_missing()
+with scratch() as tmp:
+    wheel = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else make(tmp / "out")
+    check(f"{wheel.name} is for all Pythons from 3.9 on and the glibc that it says",
+          re.fullmatch(r"cuguest-[\d.]+-cp39-abi3-manylinux_2_\d+_\w+\.whl", wheel.name), wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = sorted(name for name in archive.namelist() if ".dist-info/" not in name and not name.endswith("/"))
+        check(f"{len(names)} files, {wheel.stat().st_size // 1024} KB", names == sorted(FILES), names)
+        licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
+        check("with the licence", len(licences) == 1, archive.namelist())
+        archive.extractall(tmp / "unpacked")
+    core = tmp / "unpacked" / "cuguest" / "_core.abi3.so"
+    check("the extension exports its beginning alone", exported(core) == ["PyInit__core"], exported(core))
+    check("and needs the C library alone", all(name.startswith(("libc.so", "ld-linux", "libdl", "libpthread"))
+                                               for name in needed(core)), needed(core))
+    found = pythons()
+    for number, (version, path) in enumerate(found, 1):
+        try_out(wheel, version, path, tmp, number == len(found))
+    done()
