@@ -11,7 +11,9 @@
 #error "cuguest/cxx.h includes the C++ library"
 #endif
 
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 
 #include "test/capi/c_test.h"
 

@@ -13,8 +13,11 @@
 #else
 
 #include <atomic>
+#ifndef _WIN32  // where GCC may have neither, and the core, which is all that there is, needs
+                // neither
 #include <condition_variable>
 #include <mutex>
+#endif
 
 #include "cuguest/export.h"
 
@@ -22,8 +25,10 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 template <typename T>
 using Atomic = std::atomic<T>;
+#ifndef _WIN32
 using Mutex = std::mutex;
 using ConditionVariable = std::condition_variable;
+#endif
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
