@@ -13,8 +13,9 @@
 #else
 
 #include <atomic>
-#ifndef _WIN32  // where GCC may have neither, and the core, which is all that there is, needs
-                // neither
+// The core needs neither, and on Windows, where there is no more than the core, GCC may have
+// neither.
+#ifndef _WIN32
 #include <condition_variable>
 #include <mutex>
 #endif
