@@ -5,8 +5,13 @@
 #ifndef CUGUEST_LIB_SHARE_SYSTEM_H_
 #define CUGUEST_LIB_SHARE_SYSTEM_H_
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "cuguest/export.h"
 
@@ -20,7 +25,13 @@ bool RunOnNewThread(void (*run)(void*), void* data) noexcept;
 bool MayHaveMemoryAt(std::uintptr_t address) noexcept;
 
 // Memory for `size` bytes, a multiple of `alignment`, that is never freed; nullptr without.
-void* AllocateAligned(std::size_t alignment, std::size_t size) noexcept;
+inline void* AllocateAligned(std::size_t alignment, std::size_t size) noexcept {
+#ifdef _WIN32
+  return _aligned_malloc(size, alignment);
+#else
+  return std::aligned_alloc(alignment, size);
+#endif
+}
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

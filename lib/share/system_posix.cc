@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -41,10 +40,6 @@ bool MayHaveMemoryAt(std::uintptr_t address) noexcept {
   // ENOMEM: the page is not mapped, or no page can be there. Any other error, such as a system
   // call filter's EPERM, says nothing of the address.
   return mincore(reinterpret_cast<void*>(page), 1, &resident) == 0 || errno != ENOMEM;
-}
-
-void* AllocateAligned(std::size_t alignment, std::size_t size) noexcept {
-  return std::aligned_alloc(alignment, size);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

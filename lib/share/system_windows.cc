@@ -2,7 +2,6 @@
 
 #include "lib/share/system.h"
 
-#include <malloc.h>
 #include <windows.h>
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -36,10 +35,6 @@ bool MayHaveMemoryAt(std::uintptr_t address) noexcept {
   MEMORY_BASIC_INFORMATION about = {};
   if (VirtualQuery(reinterpret_cast<void*>(address), &about, sizeof(about)) == 0) return false;
   return about.State == MEM_COMMIT && (about.Protect & (PAGE_NOACCESS | PAGE_GUARD)) == 0;
-}
-
-void* AllocateAligned(std::size_t alignment, std::size_t size) noexcept {
-  return _aligned_malloc(size, alignment);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE
