@@ -62,8 +62,9 @@
 #include "cuguest/internal/c_names.h"
 #endif
 
-/// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h).
-#if defined(CUGUEST_STATIC)
+/// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h),
+/// and on Windows, which has no other.
+#if defined(CUGUEST_STATIC) || defined(_WIN32)
 #define CUGUEST_C_API
 #else
 #define CUGUEST_C_API __attribute__((visibility("default")))
@@ -78,14 +79,21 @@
 
 /// The same as a variable `name`, which ends with the block. What leaving it gives is dropped;
 /// leave it yourself to know. As functions: cuguest_init(), and the type's `_cleanup` at the end.
+/// For gcc and clang: other compilers, MSVC among them, do not have it.
+#ifdef __GNUC__
 #define CUGUEST_SCOPE(type, name) \
   __attribute__((cleanup(type##_cleanup))) type name = CUGUEST_INIT(type)
+#endif
 
 /// The place that incidents name: the two last arguments of what begins a scope. The name of the
 /// file is kept, not copied.
 #define CUGUEST_HERE __FILE__, __LINE__
 
+#ifdef __GNUC__
 #define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
+#else
+#define CUGUEST_C_NODISCARD
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -118,10 +126,10 @@ CUGUEST_C_API const char* cuguest_error_advice(int code);
 ///
 /// Makes the driver that `lookup` knows the process's, as Driver::Adopt (driver.h) does: for a host
 /// that has loaded the driver itself. Call it before anything else of this copy of cuguest;
-/// "libcuda.so.1" is then never opened. `lookup` gives the address of the driver's function `name`
-/// with the signature that API `version` (12000 is CUDA 12.0) introduced, as cuGetProcAddress does,
-/// or null; it, `user` and what it gives must outlive every use of this copy of cuguest. What it
-/// does not know is not called: whatever needs it returns
+/// "libcuda.so.1" ("nvcuda.dll") is then never opened. `lookup` gives the address of the driver's
+/// function `name` with the signature that API `version` (12000 is CUDA 12.0) introduced, as
+/// cuGetProcAddress does, or null; it, `user` and what it gives must outlive every use of this copy
+/// of cuguest. What it does not know is not called: whatever needs it returns
 /// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) then.
 ///
 /// Threads: any. `lookup` is called during the call, and later on any thread.
@@ -611,7 +619,7 @@ typedef struct cuguest_incident {
   struct CUctx_st* expected;  ///< what the guard expected on top when it looked
   struct CUctx_st* found;     ///< what was there; null for an empty stack
   struct CUctx_st* current;   ///< what is current now, after the repair
-  unsigned long thread;       ///< the kernel's id of the calling thread (gettid)
+  unsigned long thread;       ///< the system's id of the calling thread (gettid)
 } cuguest_incident;
 
 /// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null, never

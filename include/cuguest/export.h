@@ -59,8 +59,13 @@
 /// script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
 /// -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
 /// test/headers/hide.py finds declarations without the macro, and inserts it with --fix.
+/// On Windows nothing is shared that is not exported.
+#ifdef _WIN32
+#define CUGUEST_HIDE [[gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
+#else
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
+#endif
 
 #if CUGUEST_VERSION_MAJOR == 0
 #define CUGUEST_INTERNAL_ABI CUGUEST_INTERNAL_EXPAND_2(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR)

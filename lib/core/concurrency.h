@@ -11,45 +11,20 @@
 
 #ifndef CUGUEST_SCHEDULED_CONCURRENCY
 
-#include <pthread.h>
-
 #include <atomic>
 #include <mutex>
 
 #include "cuguest/export.h"
+#ifdef _WIN32
+#include "lib/core/concurrency_windows.h"
+#else
+#include "lib/core/concurrency_posix.h"
+#endif
 
 // A variable that each thread has.
 #define CUGUEST_THREAD_LOCAL(Type) thread_local Type
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
-
-// A mutex whose layout is C, for memory that several copies of cuguest share, and for static
-// storage: neither constructor nor destructor runs.
-struct SharedMutex {
-  void lock() noexcept { pthread_mutex_lock(&native); }
-  void unlock() noexcept { pthread_mutex_unlock(&native); }
-  pthread_mutex_t native = PTHREAD_MUTEX_INITIALIZER;
-};
-
-// The condition variable that goes with it; std::condition_variable has a constructor to run.
-struct SharedConditionVariable {
-  // With `mutex` locked by the caller.
-  void wait(SharedMutex& mutex) noexcept { pthread_cond_wait(&native, &mutex.native); }
-  void notify_all() noexcept { pthread_cond_broadcast(&native); }
-  pthread_cond_t native = PTHREAD_COND_INITIALIZER;
-};
-
-using ThreadId = pthread_t;
-inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
-
-// From here on the functions are called around each fork() of this process, as pthread_atfork(3)
-// says. That holds when it returns, also where another thread has called it first, and in a child
-// that was forked in its middle.
-template <void (*kBefore)(), void (*kInParent)(), void (*kInChild)()>
-void WatchForks() noexcept {
-  static pthread_once_t s_once = PTHREAD_ONCE_INIT;
-  pthread_once(&s_once, [] { pthread_atfork(kBefore, kInParent, kInChild); });
-}
 
 // A number of the calling thread: 0 for the first one that asked, and counted up.
 inline unsigned ThreadNumber() noexcept {

@@ -2,13 +2,14 @@
 
 #include "lib/core/driver_access.h"
 
-#include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 
 #include "cuguest/internal/stack_calls.h"
+#include "lib/core/library.h"
 #include "lib/core/publish_once.h"
 #include "lib/core/string_pool.h"
 
@@ -118,22 +119,23 @@ void* LookUpBySymbol(const char* name, int version, void* library) {
     if (entry.version == version && std::strcmp(entry.name, name) == 0) {
       char symbol[sizeof(Longest)];
       std::strcpy(symbol, name);
-      return dlsym(library, std::strcat(symbol, entry.suffix));
+      return FindSymbol(library, std::strcat(symbol, entry.suffix));
     }
   }
   return nullptr;
 }
 
 DriverSource SourceOf(void* library) {
-  if (void* const get = dlsym(library, "cuGetProcAddress_v2")) return {&LookUpByVersionV2, get};
-  if (void* const get = dlsym(library, "cuGetProcAddress")) return {&LookUpByVersion, get};
+  if (void* const get = FindSymbol(library, "cuGetProcAddress_v2"))
+    return {&LookUpByVersionV2, get};
+  if (void* const get = FindSymbol(library, "cuGetProcAddress")) return {&LookUpByVersion, get};
   return {&LookUpBySymbol, library};
 }
 
 // The toolkit's stub exports every function, and all of them answer that it is the stub.
 bool IsStub(void* library) {
   int version = 0;
-  void* const get = dlsym(library, "cuDriverGetVersion");
+  void* const get = FindSymbol(library, "cuDriverGetVersion");
   return get != nullptr && reinterpret_cast<decltype(DriverTable::DriverGetVersion)>(get)(
                                &version) == CUDA_ERROR_STUB_LIBRARY;
 }
@@ -216,11 +218,10 @@ const DriverOutcome* Install(const DriverOutcome* outcome) {
 }  // namespace
 
 DriverOutcome LoadDriver(const char* path) noexcept {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  char why[sizeof(DriverOutcome::text)];
+  void* const library = LoadForGood(path, why, sizeof(why));
   if (library == nullptr) {
-    const char* const reason = dlerror();
-    return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
-                   reason != nullptr ? reason : path);
+    return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, why);
   }
   if (IsStub(library)) return Outcome(DriverTable::Problem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
   return ReadDriver(SourceOf(library), path, nullptr);
@@ -228,7 +229,7 @@ DriverOutcome LoadDriver(const char* path) noexcept {
 
 const DriverOutcome* ProcessDriver() noexcept {
   const DriverOutcome* const outcome = g_outcome.Get();
-  return outcome != nullptr ? Install(outcome) : KeepDriver(LoadDriver("libcuda.so.1"), nullptr);
+  return outcome != nullptr ? Install(outcome) : KeepDriver(LoadDriver(kDriverFile), nullptr);
 }
 
 const DriverOutcome* DecidedDriver() noexcept { return g_outcome.Get(); }

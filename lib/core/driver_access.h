@@ -55,8 +55,8 @@ struct DriverSource {
 DriverOutcome ReadDriver(const DriverSource& source, const char* name,
                          void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept;
 
-// The process's driver, from "libcuda.so.1" on the first call. What the first call comes to is
-// kept; nullptr, and nothing is decided, without memory for it.
+// The process's driver, from kDriverFile (library.h) on the first call. What the first call comes
+// to is kept; nullptr, and nothing is decided, without memory for it.
 //
 // Threads: any; see Note [No lock while a library is loaded].
 const DriverOutcome* ProcessDriver() noexcept;

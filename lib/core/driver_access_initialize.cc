@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include <dlfcn.h>
-
 #include "lib/core/driver_access.h"
+#include "lib/core/library.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -31,13 +30,13 @@ bool IsDriverInitialized() noexcept {
   if (g_initialized_in.load(std::memory_order_acquire) == getpid()) return true;
   const DriverOutcome* const decided = DecidedDriver();
   if (decided != nullptr && decided->ok()) return SaysInitialized(decided->table.DeviceGetCount);
-  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* const library = BorrowLoaded(kDriverFile);
   if (library == nullptr) return false;
-  void* const get_count = dlsym(library, "cuDeviceGetCount");
+  void* const get_count = FindSymbol(library, "cuDeviceGetCount");
   const bool says =
       get_count != nullptr &&
       SaysInitialized(reinterpret_cast<decltype(DriverTable::DeviceGetCount)>(get_count));
-  dlclose(library);
+  GiveBack(library);
   return says;
 }
 

@@ -2,9 +2,8 @@
 
 #include "lib/share/ending.h"
 
-#include <pthread.h>
-
 #include "lib/core/driver_access.h"
+#include "lib/share/system.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -16,10 +15,9 @@ struct Destruction {
   CUresult code;
 };
 
-void* Destroy(void* data) {
+void Destroy(void* data) {
   auto* const destruction = static_cast<Destruction*>(data);
   destruction->code = destruction->driver->CtxDestroy(destruction->context);
-  return nullptr;
 }
 
 }  // namespace
@@ -37,10 +35,7 @@ CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
   // stack, which would make something else current behind the caller's back. A thread of
   // its own has an empty stack, and an entry that stays behind may be popped safely
   // (cudasim/test/destroyed_facts_test.cc).
-  pthread_t thread;
-  if (current == context && pthread_create(&thread, nullptr, &Destroy, &destruction) == 0) {
-    pthread_join(thread, nullptr);
-  } else {
+  if (current != context || !RunOnNewThread(&Destroy, &destruction)) {
     Destroy(&destruction);  // of what is current: better a popped entry than a leak
   }
   return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;

@@ -4,11 +4,11 @@
 
 #include "lib/share/registry.h"
 
-#include <cstdlib>
 #include <mutex>
 #include <new>
 
 #include "lib/share/ending.h"
+#include "lib/share/system.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -166,7 +166,7 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
         return Outcome::kOpened;
       }
     }
-    void* const place = std::aligned_alloc(alignof(Chunk), sizeof(Chunk));
+    void* const place = AllocateAligned(alignof(Chunk), sizeof(Chunk));
     if (place == nullptr) return Outcome::kNoMemory;
     chunk = new (place) Chunk();  // with the rest of each line 0
   }

@@ -14,6 +14,9 @@
 // the home is pinned by the first copy that is not itself in it, and outlives its
 // dlclose from then on; being first in the list is then for good.
 //
+// On Windows a named section of memory has the place of the notes (registry_home_windows.cc): the
+// first copy that needs a registry is the home, and pins itself.
+//
 // A note, because nothing else survives how libraries are built: a weak or GNU-unique
 // symbol is hidden by -Wl,--exclude-libs, and clang does not make the latter.
 // test/process/plugins_test.cc has the builds that were tried.
@@ -23,7 +26,7 @@
 // Copies from different releases work on one registry, so its layout is C: fixed offsets,
 // no pointers to code, atomic words of 64 bits. Any change to Slot, Chunk or Registry, to
 // what their words mean, or to the protocol below takes a new layout number
-// (registry_home.cc, which also asserts the offsets). A patch release never changes it; a
+// (registry_home_posix.cc, which also asserts the offsets). A patch release never changes it; a
 // minor release may, and its entry in the changelog says so.
 //
 //   layout  releases  minimal reader

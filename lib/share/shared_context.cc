@@ -2,15 +2,12 @@
 
 #include "cuguest/shared_context.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <iterator>
 
 #include "cuguest/primary_context.h"
 #include "lib/core/failure.h"
 #include "lib/share/registry.h"
+#include "lib/share/system.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -31,13 +28,7 @@ constexpr char kCreate[] = "create a shared context";
 // Whether a context can be at this address, as far as that is seen without reading it.
 bool CanBeContext(CUcontext context) {
   const auto address = reinterpret_cast<std::uintptr_t>(context);
-  const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t page = address & ~(page_size - 1);
-  if (address % alignof(void*) != 0 || page == 0) return false;
-  unsigned char resident = 0;
-  // ENOMEM: the page is not mapped, or no page can be there. Any other error, such as a system
-  // call filter's EPERM, says nothing of the address.
-  return mincore(reinterpret_cast<void*>(page), 1, &resident) == 0 || errno != ENOMEM;
+  return address % alignof(void*) == 0 && internal::MayHaveMemoryAt(address);
 }
 
 Error CountDevices(int* count) {

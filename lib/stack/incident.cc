@@ -2,15 +2,12 @@
 
 #include "cuguest/incident.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstring>
 
 #include "cuguest/internal/report.h"
-#include "lib/core/driver_access.h"
+#include "lib/core/concurrency.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -34,7 +31,7 @@ void Tell(void (*call_listeners)(const Incident&), Incident incident) {
     incident.file = "(a guard that the standard library constructed without a Location)";
     incident.line = 0;
   }
-  incident.thread = static_cast<unsigned long>(syscall(SYS_gettid));
+  incident.thread = static_cast<unsigned long>(internal::KernelThread());
   call_listeners(incident);
 }
 

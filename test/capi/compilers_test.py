@@ -3,10 +3,12 @@
 """compilers_test.py SOURCE_ROOT BUILD_ROOT COMPILER LIBRARY...
 
 cuguest/c.h and the C of docs/c.md, by a C compiler that is not the build's: alone, twice, before and after
-<cuda.h> and ffnvcodec's header, in each standard of C, and as C++. And c_test.c as C99 with each LIBRARY, the
-shared one and the core's archive, linked by the C compiler, on the simulation. All warnings are errors.
+<cuda.h> and ffnvcodec's header, in each standard of C, and as C++; cuguest/cxx.h in each standard of C++. And c_test.c as
+C99 and cxx_test.cc as C++11 with each LIBRARY, the shared one and the core's archive, linked by the C compiler, on the
+simulation. All warnings are errors.
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -62,19 +64,24 @@ for where, text in around.items():
     compiles(f"{where}, C++17", text + USE, "-std=c++17", language="c++")
 for standard in ("c11", "c17", "c2x"):
     compiles(f"alone, {standard}", OURS + USE, f"-std={standard}")
+for standard in ("c++11", "c++14", "c++17", "c++20"):
+    for around in ("", "#include <cuda.h>\n"):
+        compiles(f"cxx.h, {standard}{around and ', after <cuda.h>'}", f'{around}#include "cuguest/cxx.h"\ncuguest::CPrimary held;\n',
+                 f"-std={standard}", language="c++")
 for number, block in enumerate(re.findall(r"^```c\n(.*?)^```", (root / "docs/c.md").read_text(), re.M | re.S), 1):
     compiles(f"docs/c.md, block {number}", block, "-std=c99")
 
 with tempfile.TemporaryDirectory() as scratch:
-    for library in sys.argv[4:]:
+    for source, library in itertools.product(("c_test.c", "cxx_test.cc"), sys.argv[4:]):
         file = (build / library).resolve()
-        program = pathlib.Path(scratch) / "c_test"
+        program = pathlib.Path(scratch) / "program"
+        options = ["-std=c99"] if source == "c_test.c" else ["-x", "c++", "-std=c++11", "-fno-exceptions", "-fno-rtti"]
         link = subprocess.run(
-            [compiler, "-std=c99", *STRICT, *(["-DCUGUEST_STATIC"] if file.suffix == ".a" else []),
-             root / "test/capi/c_test.c", "-o", program, file, "-ldl", "-lpthread", f"-Wl,-rpath,{file.parent}"], capture_output=True, text=True)
+            [compiler, *options, *STRICT, *(["-DCUGUEST_STATIC"] if file.suffix == ".a" else []), root / "test/capi" / source,
+             "-o", program, "-x", "none", file, "-ldl", "-lpthread", f"-Wl,-rpath,{file.parent}"], capture_output=True, text=True)
         run = subprocess.run([program], capture_output=True, text=True) if link.returncode == 0 else link
         good = run.returncode == 0 and " passed, 0 failed, 0 skipped" in run.stdout
-        print("ok:" if good else "not ok:", f"c_test.c with {file.name}")
+        print("ok:" if good else "not ok:", f"{source} with {file.name}")
         if not good:
             print(run.stdout, run.stderr)
         passed, failed = passed + good, failed + (not good)

@@ -14,15 +14,9 @@ import shutil
 import subprocess
 import sys
 
-from common import ROOT, check, done, environment, scratch, without_builds
+from common import ROOT, check, done, environment, hiding, scratch, skip, without_builds, without_fetched
 
 build_root, = sys.argv[1:]
-HIDE = """
-for folder in /usr/local/cuda*; do
-  [ ! -d "$folder" ] || [ -L "$folder" ] || mount -t tmpfs none "$folder" || exit 99
-done
-exec "$@"
-"""
 BOOTSTRAP = """
 set -euo pipefail
 . test/support/bootstrap.sh
@@ -40,28 +34,6 @@ build_in build examples/my_kernel.cubin -- -Dtests=enabled -Dexamples=enabled -D
   -Doptimization=0 -Dcompiled_kernels="$1"
 meson test -C build run_kernel_from_a_file stack_incident
 """
-
-
-def skip(why):
-    print(f"skipped: {why}\ncases: 0 passed, 0 failed, 1 skipped")
-    sys.exit(77)
-
-
-def hiding():
-    """The command that runs another one where the toolkit is hidden."""
-    for options in (["-m"], ["-rm"]):
-        command = ["unshare", *options, "bash", "-c", HIDE, "hide"]
-        try:
-            if subprocess.run([*command, "true"], capture_output=True).returncode == 0:
-                return command
-        except OSError:
-            break
-    return skip("unshare is not permitted, or not installed")
-
-
-def without_fetched(path):
-    """A PATH without the toolkit that this build may have fetched itself."""
-    return ":".join(part for part in path.split(":") if not part.startswith(f"{ROOT}/build-tools/cuda"))
 
 
 hidden = hiding()

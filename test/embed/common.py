@@ -13,6 +13,12 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OURS = ("libcuguest", "include/cuguest", "pkgconfig/cuguest", "cmake/cuguest", "cudasim")
+HIDE = """
+for folder in /usr/local/cuda*; do
+  [ ! -d "$folder" ] || [ -L "$folder" ] || mount -t tmpfs none "$folder" || exit 99
+done
+exec "$@"
+"""
 passed = 0
 
 
@@ -62,6 +68,30 @@ def check(what, holds, details=""):
         print(f"cases: {passed} passed, 1 failed, 0 skipped")
         sys.exit(1)
     passed += 1
+
+
+def skip(why):
+    print(f"skipped: {why}\ncases: 0 passed, 0 failed, 1 skipped")
+    sys.exit(77)
+
+
+def hiding():
+    """The command that runs another one where the toolkit is hidden: none, where there is nothing to hide."""
+    if not any(path.is_dir() for path in pathlib.Path("/usr/local").glob("cuda*")):
+        return []
+    for options in (["-m"], ["-rm"]):
+        command = ["unshare", *options, "bash", "-c", HIDE, "hide"]
+        try:
+            if subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+                return command
+        except OSError:
+            break
+    return skip("unshare is not permitted, or not installed")
+
+
+def without_fetched(path):
+    """A PATH without the toolkit that this build may have fetched itself."""
+    return ":".join(part for part in path.split(":") if not part.startswith(f"{ROOT}/build-tools/cuda"))
 
 
 def done(skipped=0):

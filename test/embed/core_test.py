@@ -21,7 +21,7 @@ FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibi
 C_FLAGS = ["-std=c99", "-pedantic", *(word for word in FLAGS if not word.startswith(("-std", "-fno-")))]
 LINK = ["-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}"]
 LIMIT = 29 * 1024  # of the file: 25,320 with GCC 12 and Debian 12
-LIMIT_OF_THREE = 40 * 1024  # 33,512
+LIMIT_OF_THREE = 40 * 1024  # 37,616
 
 # Each line of the table: the source of a shared object that calls it, in C++ or in C.
 EMBEDDERS = {

@@ -93,8 +93,8 @@ with tempfile.TemporaryDirectory() as name:
     link = [*COMMAND, "-shared", "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
     # What a guard needs.
     wanted = [root / "lib" / path for path in (
-        "core/concurrency.cc", "core/driver_access.cc", "guard/nesting.cc", "guard/records.cc", "guard/scope.cc",
-        "guard/scope_exact.cc", "stack/incident.cc", "stack/stack_repair.cc", "stack/thread_stack.cc")]
+        "core/concurrency_posix.cc", "core/driver_access.cc", "core/library_posix.cc", "guard/nesting.cc", "guard/records.cc",
+        "guard/scope.cc", "guard/scope_exact.cc", "stack/incident.cc", "stack/stack_repair.cc", "stack/thread_stack.cc")]
     check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout
     check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",

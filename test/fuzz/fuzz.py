@@ -60,7 +60,7 @@ def sources(what):
                  "trace", "output_file"]
         return [*(AUDIT / "audit").glob("*.cc"), *(AUDIT / "audit" / "command" / f"{name}.cc" for name in names)]
     core = listed(ROOT / "lib" / "core.list")
-    return [path for path in core if what == "core" or path.name != "registry_home.cc"]
+    return [path for path in core if what == "core" or path.name != "registry_home_posix.cc"]
 
 
 def compile_target(build, name, out):

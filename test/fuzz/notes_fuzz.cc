@@ -3,7 +3,7 @@
 // The ELF notes of a loaded object, in which cuguest looks for another copy of itself: any bytes.
 
 // Its reader is a function of that file alone.
-#include "lib/share/registry_home.cc"  // NOLINT
+#include "lib/share/registry_home_posix.cc"  // NOLINT
 #include "test/fuzz/input.h"
 
 #include <memory>

@@ -13,8 +13,12 @@
 #else
 
 #include <atomic>
+// The core needs neither, and on Windows, where there is no more than the core, GCC may have
+// neither.
+#ifndef _WIN32
 #include <condition_variable>
 #include <mutex>
+#endif
 
 #include "cuguest/export.h"
 
@@ -22,8 +26,10 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 template <typename T>
 using Atomic = std::atomic<T>;
+#ifndef _WIN32
 using Mutex = std::mutex;
 using ConditionVariable = std::condition_variable;
+#endif
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// For concurrency.h alone: locks, threads and forks, where there is POSIX.            tier: 1
+
+#ifndef CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_
+#define CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_
+
+#include <pthread.h>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// A mutex whose layout is C, for memory that several copies of cuguest share, and for static
+// storage: neither constructor nor destructor runs.
+struct SharedMutex {
+  void lock() noexcept { pthread_mutex_lock(&native); }
+  void unlock() noexcept { pthread_mutex_unlock(&native); }
+  pthread_mutex_t native = PTHREAD_MUTEX_INITIALIZER;
+};
+
+// The condition variable that goes with it; std::condition_variable has a constructor to run.
+struct SharedConditionVariable {
+  // With `mutex` locked by the caller.
+  void wait(SharedMutex& mutex) noexcept { pthread_cond_wait(&native, &mutex.native); }
+  void notify_all() noexcept { pthread_cond_broadcast(&native); }
+  pthread_cond_t native = PTHREAD_COND_INITIALIZER;
+};
+
+using ThreadId = pthread_t;
+inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
+
+// From here on the functions are called around each fork() of this process, as pthread_atfork(3)
+// says. That holds when it returns, also where another thread has called it first, and in a child
+// that was forked in its middle.
+template <void (*kBefore)(), void (*kInParent)(), void (*kInChild)()>
+void WatchForks() noexcept {
+  static pthread_once_t s_once = PTHREAD_ONCE_INIT;
+  pthread_once(&s_once, [] { pthread_atfork(kBefore, kInParent, kInChild); });
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_

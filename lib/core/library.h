@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Libraries that are loaded at run time.                                              tier: 0
+
+#ifndef CUGUEST_LIB_CORE_LIBRARY_H_
+#define CUGUEST_LIB_CORE_LIBRARY_H_
+
+#include <cstddef>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+#ifdef _WIN32
+constexpr char kDriverFile[] = "nvcuda.dll";
+#else
+constexpr char kDriverFile[] = "libcuda.so.1";
+#endif
+
+// Loads the library at `path` for as long as the process lives, or returns nullptr and writes the
+// loader's words to `why`, of `size` bytes. On Windows a name without a directory is looked for in
+// the system's alone, where the driver is, and not where the program or somebody's PATH has
+// another.
+void* LoadForGood(const char* path, char* why, std::size_t size) noexcept;
+
+// The library of that name if the process has it, until it is given back; else nullptr.
+void* BorrowLoaded(const char* path) noexcept;
+void GiveBack(void* library) noexcept;
+
+void* FindSymbol(void* library, const char* name) noexcept;
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CORE_LIBRARY_H_
