@@ -25,10 +25,12 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
 from flags import IMAGE_ARGS, headers_that_can_be_included, system_includes
 
 part, root, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()
-COMMAND = {"libc++": ["clang++", "-stdlib=libc++"], "aarch64": ["aarch64-linux-gnu-g++", "-mbranch-protection=standard"]}[part]
+COMMAND = {"libc++": ["clang++", "-stdlib=libc++"],
+           "aarch64": ["aarch64-linux-gnu-g++", "-mbranch-protection=standard"]}[part]
 # Without the distribution's start files, of which one name is needed, and libgcc's choice of atomics: they are not
 # marked, and called by address.
-LINK = {"libc++": [], "aarch64": ["-nostartfiles", "-Wl,--defsym=__dso_handle=0", "-mno-outline-atomics", "-Wl,-z,force-bti"]}[part]
+LINK = {"libc++": [],
+        "aarch64": ["-nostartfiles", "-Wl,--defsym=__dso_handle=0", "-mno-outline-atomics", "-Wl,-z,force-bti"]}[part]
 EMULATOR = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
 GUARDS = """
 #include "cuguest/context_guard.h"
@@ -108,14 +110,16 @@ with tempfile.TemporaryDirectory() as name:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for source, done in pool.map(compiled, sources):
                 check(source.relative_to(root), done)
-    link = [*COMMAND, "-shared", *LINK, "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
+    link = [*COMMAND, "-shared", *LINK, "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags,
+            tmp / "guards.cc"]
     # What a guard needs.
     wanted = [root / "lib" / path for path in (
         "core/concurrency.cc", "core/driver_access.cc", "guard/nesting.cc", "guard/records.cc", "guard/scope.cc",
         "guard/scope_exact.cc", "stack/incident.cc", "stack/stack_repair.cc", "stack/thread_stack.cc")]
     linked = run(*link, *wanted, "-ldl", "-pthread")
     check("guards compile and link without Abseil", linked)
-    unmarked = [line for line in linked.stdout.splitlines() if "BTI" in line and not re.search(r"/lib(gcc|c_nonshared)\.a", line)]
+    unmarked = [line for line in linked.stdout.splitlines()
+                if "BTI" in line and not re.search(r"/lib(gcc|c_nonshared)\.a", line)]
     check("every object of ours is marked", run("true" if not unmarked else "false"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout
     check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",

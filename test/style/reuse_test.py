@@ -13,7 +13,8 @@ import sys
 
 from tool import skip
 
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("CUGUEST_TEST_PACKAGES"), os.environ.get("PYTHONPATH")]))
+places = [os.environ.get("CUGUEST_TEST_PACKAGES"), os.environ.get("PYTHONPATH")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
 
 
 def reuse(*arguments):

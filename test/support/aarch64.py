@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 what, build = sys.argv[1], os.path.abspath(sys.argv[2])
-DIRECTORIES = ("acquire_", "capi_c", "capi_sim_c", "core_", "guard_", "process_", "schedules_", "share_", "stack_", "status_")
+DIRECTORIES = ("acquire_", "capi_c", "capi_sim_c", "core_", "guard_", "process_", "schedules_", "share_",
+               "stack_", "status_")
 # Minutes each in the emulator: all orders of something, and of memory the explorer has a model of its own, which no
 # processor changes.
 LEFT_OUT = {"guard_scope_order", "schedules_per_context", "schedules_registry"}
