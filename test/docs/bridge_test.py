@@ -22,7 +22,8 @@ OBJECT = re.compile(rf"^typedef\s+(?:__device_builtin__\s+)?(?:{POINTER}|{NUMBER
 def types_of(include):
     version = re.search(r"#define CUDART_VERSION +(\d+)", (include / "cuda_runtime_api.h").read_text())
     names = {name for header in HEADERS for name in OBJECT.findall((include / header).read_text())}
-    return "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n" f"# CUDA {int(version[1]) // 1000}.{int(version[1]) % 1000 // 10}\n" + "".join(f"{name}\n" for name in sorted(names))
+    return "# SPDX-License-" "Identifier: Apache-2.0 WITH LLVM-exception\n" \
+        f"# CUDA {int(version[1]) // 1000}.{int(version[1]) % 1000 // 10}\n" + "".join(f"{name}\n" for name in sorted(names))
 
 
 if "--fix" in sys.argv:

@@ -124,6 +124,14 @@ def needed(binary):
             if "(NEEDED)" in line]
 
 
+def build_viewer(compile_command, out, flags, env):
+    """An embedder that is a shared library, and a program that is linked with that alone."""
+    parent = HERE / "parent"
+    run(*compile_command, "-fPIC", "-shared", "-fvisibility=hidden", parent / "picture.cc", "-o", out / "libpicture.so",
+        *flags, env=env)
+    run(*compile_command, parent / "viewer.cc", "-o", out / "viewer", f"-L{out}", "-lpicture", env=env)
+
+
 def check_links_no_cuda(*binaries):
     for binary in binaries:
         libraries = needed(binary)

@@ -2,23 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """installed_test.py static|shared COMPILER TOOLKIT_INCLUDE MESON...
 
-cuguest installed to a prefix, and used from there by builds that are not Meson: by a
-compiler with what pkg-config says, and by CMake.
+cuguest installed to a prefix, part by part, and used from there by builds that are not Meson: by a compiler with what
+pkg-config says, and by CMake. The prefix of the shared one is moved first.
 """
 
 import json
+import os
+import pathlib
 import re
 import shutil
 import sys
 
-from common import (HERE, ROOT, TOGETHER, check, check_exports_only_ours, check_links_no_cuda,
-                    check_runs_without_driver, cmake_environment, done, environment, meson_environment, run, scratch)
+from common import (HERE, ROOT, TOGETHER, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
+                    cmake_environment, done, environment, files_below, meson_environment, run, scratch)
 
 kind, compiler, toolkit, *meson = sys.argv[1:]
 PARENT = HERE / "parent"
 # Once without them, as where Eigen is missing.
 SIM_LIBRARIES = {"shared": "auto", "static": "disabled"}
 SUFFIX = "embed_test"
+# In an order in which each needs only those before it, and the pkg-config files that each brings.
+PARTS = {"core": ["cuguest-core"], "runtime": [], "library": ["cuguest", "cuguest-runtime"], "testing": ["cuguest-testing"],
+         "tools": []}
+NOTHING = {"shared": [], "static": ["runtime", "tools"]}  # of a build of this kind
+CORE_GUEST = """
+#include "cuguest/context_guard.h"
+extern "C" int Guarded(CUcontext context) { return cuguest::ContextGuard(context).result(); }
+"""
 
 
 def install(build, prefix):
@@ -34,8 +44,32 @@ def install(build, prefix):
     targets = json.loads(run(*meson, "introspect", "--targets", build))
     files = [f for t in targets if t["installed"] for f in t["filename"]]
     run("ninja", "-C", build, "-j1", *(f.removeprefix(f"{build}/") for f in files), env=env)
-    run(*meson, "install", "-C", build, "--no-rebuild", env=env)
+    install_parts(build, prefix)
     return next(prefix.rglob("cuguest.pc")).parent.parent
+
+
+def install_parts(build, prefix):
+    """What `meson install` installs without --tags, each part usable with those before it alone."""
+    parts = {}
+    for part, packages in PARTS.items():
+        for arguments in (["--destdir", build / part], []):
+            run(*meson, "install", "-C", build, "--no-rebuild", "--tags", part, *arguments)
+        parts[part] = set(files_below(build / part))
+        names = sorted(pathlib.Path(file).stem for file in parts[part] if file.endswith(".pc"))
+        check(f"the part {part} has {len(parts[part])} files, and its packages",
+              names == packages and bool(parts[part]) != (part in NOTHING[kind]), sorted(parts[part]))
+        env = environment(PKG_CONFIG_PATH=os.pathsep.join(str(file.parent) for file in prefix.rglob("*.pc")))
+        flags = [run("pkg-config", "--cflags", "--libs", package, env=env).split() for package in packages
+                 if shutil.which("pkg-config")]
+        if part == "core" and flags:
+            (build / "guest.cc").write_text(CORE_GUEST)
+            run(compiler, "-std=c++17", "-fPIC", "-shared", "-Wl,-z,defs", build / "guest.cc", "-o", build / "guest.so", *flags[0])
+    run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", build / "whole")
+    whole = set(files_below(build / "whole"))
+    rest = whole - set().union(*parts.values())
+    check("which are all that is installed", {pathlib.Path(file).name for file in rest} == {"cudasim.pc"}, rest)
+    check("and no file is in two", sum(map(len, parts.values())) == len(whole - rest),
+          [file for file in whole if sum(file in part for part in parts.values()) > 1])
 
 
 def build_with_pkg_config(prefix, libdir, out):
@@ -49,9 +83,7 @@ def build_with_pkg_config(prefix, libdir, out):
     check("-DCUGUEST_STATIC comes with the static library only",
           ("-DCUGUEST_STATIC" in flags("cuguest")) == (kind == "static"), flags("cuguest"))
     common = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"]
-    run(*common, "-fPIC", "-shared", "-fvisibility=hidden", PARENT / "picture.cc",
-        "-o", out / "libpicture.so", *flags("cuguest"), env=env)
-    run(*common, PARENT / "viewer.cc", "-o", out / "viewer", f"-L{out}", "-lpicture", env=env)
+    build_viewer(common, out, flags("cuguest"), env)
     run(*common, HERE / "consumer" / "simulated.cc", "-o", out / "simulated",
         *flags("cuguest-testing"), env=env)
     run(*common, "-fsyntax-only", HERE / "consumer" / "versions.cc", *flags("cuguest-runtime"), env=env)
@@ -81,6 +113,11 @@ if not tools:
 with scratch() as tmp:
     prefix = tmp / "prefix"
     libdir = install(tmp / "build", prefix)
+    if kind == "shared":
+        prefix = prefix.rename(tmp / "moved")
+        libdir = prefix / libdir.relative_to(tmp / "prefix")
+        report = run(prefix / "bin" / "cuguest-audit", "--", "true")
+        check("the auditor finds its collector where it was moved to", "0 findings" in report, report)
     if kind == "shared":
         check_exports_only_ours(libdir / "libcuguest.so")
         soname = re.search(r"soname: \[(.*)\]", run("readelf", "-d", libdir / "libcuguest.so"))[1]

@@ -227,7 +227,7 @@ def report(results, counts, gpus, cuda, release):
     os_name = next((line.split("=", 1)[1].strip().strip('"') for line in open("/etc/os-release")
                     if line.startswith("PRETTY_NAME=")), "unknown")
     lines = [
-        "<!-- SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception -->", f"# {gpus[0]}, driver {release}", "",
+        "<!-- SPDX-License-" "Identifier: Apache-2.0 WITH LLVM-exception -->", f"# {gpus[0]}, driver {release}", "",
         "Written by `test/run --gpu`: the programs of the simulated runs, on the real driver.", "",
         "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
         f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",

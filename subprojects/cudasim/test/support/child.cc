@@ -31,6 +31,16 @@ std::vector<std::string> Environment(const std::vector<std::string>& changes) {
   return entries;
 }
 
+// An emulator of another processor starts no program of that processor: it is started anew itself.
+std::vector<std::string> Self() {
+  const char* emulator = std::getenv("CUDASIM_TEST_EMULATOR");
+  if (emulator == nullptr) return {"/proc/self/exe"};
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  if (length <= 0) std::abort();
+  return {emulator, std::string(path, static_cast<std::size_t>(length))};
+}
+
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& string : strings) pointers.push_back(string.data());
@@ -45,7 +55,7 @@ Ended RunSelf(const std::vector<std::string>& arguments,
   Ended ended;
   int ends[2];
   if (pipe(ends) != 0) std::abort();
-  std::vector<std::string> argv = {"/proc/self/exe"};
+  std::vector<std::string> argv = Self();
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   std::vector<std::string> envp = Environment(environment);
   posix_spawn_file_actions_t actions;
@@ -55,8 +65,8 @@ Ended RunSelf(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   pid_t child = 0;
-  if (posix_spawn(&child, argv[0].c_str(), &actions, nullptr, Pointers(argv).data(),
-                  Pointers(envp).data()) != 0) {
+  if (posix_spawnp(&child, argv[0].c_str(), &actions, nullptr, Pointers(argv).data(),
+                   Pointers(envp).data()) != 0) {
     std::abort();
   }
   posix_spawn_file_actions_destroy(&actions);

@@ -33,7 +33,11 @@ inline std::string FindInToolkit(const std::string& path) {
   const char* home = getenv("CUDA_HOME");
   for (const std::string& root : {std::string(home == nullptr ? "" : home),
                                   std::string("/usr/local/cuda"), std::string("/usr")}) {
+#ifdef __aarch64__  // lib64 may be another processor's, on whose machine an emulator runs the test
+    for (const char* folder : {"/targets/sbsa-linux/lib/", "/lib/aarch64-linux-gnu/"}) {
+#else
     for (const char* folder : {"/lib64/", "/lib/x86_64-linux-gnu/"}) {
+#endif
       const std::string candidate = root + folder + path;
       if (access(candidate.c_str(), R_OK) == 0) return candidate;
     }

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""packages_test.py debian|conan|release COMPILER TOOLKIT_INCLUDE
+
+A package of the tracked files is made and used, and says the version that the build has; and a release is, of a copy.
+What is needed for it is looked for, conan and reuse also in the folder CUGUEST_TEST_PACKAGES.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from common import (HERE, ROOT, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
+                    cmake_environment, done, environment, meson_environment, run, scratch)
+
+what, compiler, toolkit = sys.argv[1:]
+PACKAGES = os.environ.get("CUGUEST_TEST_PACKAGES", "")
+
+
+def version_of(tree):
+    return re.search(r"^  version: '(.*)'", (tree / "meson.build").read_text(), re.M)[1]
+
+
+VERSION = version_of(ROOT)
+ABI = VERSION.rsplit(".", 1)[0] if VERSION.startswith("0.") else VERSION.split(".")[0]
+NEXT = "0.99.0"  # that of a release in a copy
+
+
+def succeeds(*command, **kwargs):
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, **kwargs).returncode == 0
+
+
+def skip_without(names):
+    if names:
+        print(f"skipped: without {', '.join(names)}\ncases: 0 passed, 0 failed, 1 skipped")
+        sys.exit(77)
+
+
+def copy_of_tracked(to):
+    """A repository of its own, with what is not yet committed."""
+    files = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
+    for file in filter(None, files):
+        if (ROOT / file).exists():
+            (to / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / file, to / file, follow_symlinks=False)
+    git = ["git", "-C", to, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    run("git", "init", "--quiet", "--initial-branch=main", to)
+    for name, value in (("name", "a"), ("email", "a@example.org")):
+        run("git", "-C", to, "config", f"user.{name}", value)
+    run(*git, "add", "--all")
+    run(*git, "commit", "--quiet", "--message", "Copy")
+    return git
+
+
+def debian(tmp):
+    skip_without([name for name in ("debhelper", "libabsl-dev", "lintian", "meson", "pkg-config|pkgconf")
+                  if not any(succeeds("dpkg", "-s", one) for one in name.split("|"))])
+    # Meson's package, whatever else there is; and ccache knows an object again that does not have its folder's name.
+    env = meson_environment(compiler, DEB_BUILD_OPTIONS="nocheck noddebs parallel=2 reproducible=-fixfilepath", PATH="/usr/bin:" + os.environ["PATH"])
+    out = tmp / "out"
+    run(ROOT / "packaging" / "deb", out, env=env)
+    run("lintian", "--fail-on", "error,warning", out / f"cuguest_{VERSION}_{machine()}.changes")
+    check("lintian has no error or warning", True)
+    for package in out.glob("*.deb"):
+        check(f"{package.name} has the version", run("dpkg-deb", "--field", package, "Version").strip() == VERSION)
+        run("dpkg-deb", "--extract", package, tmp / "root")
+    check("the library's package has the soname in its name", list(out.glob(f"libcuguest{ABI}_*.deb")))
+    libdir = next((tmp / "root" / "usr" / "lib").glob("*/libcuguest-core.a")).parent
+    dynamic = run("readelf", "-d", libdir / "libcuguest.so")
+    check("which the library has", f"soname: [libcuguest.so.{ABI}]" in dynamic, dynamic)
+    check_exports_only_ours(libdir / "libcuguest.so")
+
+    env = environment(PKG_CONFIG_PATH=str(libdir / "pkgconfig"), PKG_CONFIG_SYSROOT_DIR=str(tmp / "root"))
+    for name in ("cuguest", "cuguest-core", "cuguest-runtime"):
+        check(f"{name}.pc has the version", run("pkg-config", "--modversion", name, env=env).strip() == VERSION)
+    flags = run("pkg-config", "--cflags", "--libs", "cuguest", env=env).split()
+    by_pkg_config, by_cmake = tmp / "pkg-config", tmp / "cmake"
+    by_pkg_config.mkdir()
+    build_viewer([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"], by_pkg_config, flags,
+                 environment(LD_LIBRARY_PATH=str(libdir)))
+    run("cmake", "-S", HERE / "consumer", "-B", by_cmake, f"-DPARENT={HERE / 'parent'}", f"-DCMAKE_PREFIX_PATH={tmp}/root/usr",
+        "-DCMAKE_CXX_STANDARD=17", *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []),
+        env=cmake_environment(compiler))
+    run("cmake", "--build", by_cmake, "-j1", env=cmake_environment(compiler))
+    found = (by_cmake / "CMakeCache.txt").read_text()
+    check("CMake found this one", f"cuguest_DIR:PATH={libdir}/" in found, found)
+    check("whose version it is", f'"{VERSION}"' in (libdir / "cmake" / "cuguest" / "cuguestConfigVersion.cmake").read_text())
+    for built in (by_pkg_config, by_cmake):
+        check_links_no_cuda(built / "libpicture.so", built / "viewer")
+        check_runs_without_driver(built / "viewer", LD_LIBRARY_PATH=f"{libdir}:{built}")
+    report = run(tmp / "root" / "usr" / "bin" / "cuguest-audit", "--", "true")
+    check("the auditor runs from there", "0 findings" in report, report)
+
+
+def machine():
+    return run("dpkg", "--print-architecture").strip()
+
+
+def conan(tmp):
+    # The compiler is that which conan finds.
+    conan_environment = environment(CONAN_HOME=str(tmp / "home"), PYTHONPATH=PACKAGES,
+                                    PATH=f"{PACKAGES}/bin:{os.environ['PATH']}")
+    skip_without([] if shutil.which("conan", path=conan_environment["PATH"]) else ["conan, of pip"])
+    copy_of_tracked(tmp / "tree")
+    run("conan", "profile", "detect", env=conan_environment)
+    log = run("conan", "create", tmp / "tree", "--no-remote", env=conan_environment)
+    check("conan creates the package, and a program of it runs", f"cuguest {VERSION}: " in log, log)
+    listed = run("conan", "list", "cuguest-core/*", env=conan_environment)
+    check("of this version", re.search(rf"^\s*cuguest-core/{re.escape(VERSION)}$", listed, re.M), listed)
+
+
+def release(tmp):
+    env = meson_environment(compiler, PYTHONPATH=PACKAGES)
+    skip_without([] if succeeds("python3", "-m", "reuse", "--version", env=env) else ["reuse, of pip"])
+    tree, out = tmp / "tree", tmp / "out"
+    git = copy_of_tracked(tree)
+    changelog = tree / "CHANGELOG.md"
+
+    def refused(why, *arguments):
+        head = run(*git, "rev-parse", "HEAD")
+        tried = subprocess.run([tree / "packaging" / "release", *arguments], env=env, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, check=False)
+        check(f"refused: {why}", tried.returncode and why in tried.stdout, tried.stdout)
+        check("and nothing is changed", run(*git, "rev-parse", "HEAD") == head and not out.exists())
+
+    refused("usage", "0.99", out)
+    refused(f"no section of {NEXT}", NEXT, out)
+    changelog.write_text(changelog.read_text().replace("\n## ", f"\n## {NEXT} (unreleased)\n\n## 0.0.1 (2020-01-01)\n\n## ", 1))
+    refused("has changes", NEXT, out)
+    run(*git, "commit", "--quiet", "--all", "--message", "A section")
+    refused("0.0.1 is older than", "0.0.1", out)
+    (tree / ".gitattributes").write_text("lib/core.list export-ignore\n")  # an archive that does not build
+    run(*git, "add", "--all")
+    run(*git, "commit", "--quiet", "--message", "Broken")
+    refused("core.list", NEXT, out)
+    run(*git, "reset", "--quiet", "--hard", "HEAD~")
+
+    said = run(tree / "packaging" / "release", NEXT, out, env=env)
+    check("a release is made", f"release: {NEXT} is commit " in said, said)
+    check("of three files", sorted(file.name for file in out.iterdir()) ==
+          ["SHA256SUMS", f"cuguest-{NEXT}.spdx", f"cuguest-{NEXT}.tar.xz"])
+    run("sha256sum", "--check", "SHA256SUMS", cwd=out)
+    document = (out / f"cuguest-{NEXT}.spdx").read_text()
+    check("whose document lists the files", document.startswith("SPDXVersion: SPDX-2") and "lib/guard/scope.cc" in document)
+    check("the branch is at the release, and nothing is tagged",
+          run(*git, "log", "-1", "--format=%s").strip() == f"Release {NEXT}" and not run(*git, "tag"))
+    check("the changelog has its date", re.search(rf"^## {re.escape(NEXT)} \(20\d\d-", changelog.read_text(), re.M))
+    run("tar", "-xf", out / f"cuguest-{NEXT}.tar.xz", "-C", tmp)
+    check("the archive has the version", version_of(tmp / f"cuguest-{NEXT}") == NEXT)
+    header = (tmp / f"cuguest-{NEXT}" / "include" / "cuguest" / "version.h").read_text()
+    major, minor, patch = NEXT.split(".")
+    check("and so has its header", f'CUGUEST_VERSION "{NEXT}"' in header and
+          re.search(rf"MAJOR {major}\n.*MINOR {minor}\n.*PATCH {patch}\n", header), header)
+    check("no worktree is left", len(run(*git, "worktree", "list").splitlines()) == 1)
+
+
+newest = re.search(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(), re.M)[1]
+with scratch() as tmp:
+    check("the changelog begins with the version", newest == VERSION, newest)
+    {"debian": debian, "conan": conan, "release": release}[what](tmp)
+    done()
