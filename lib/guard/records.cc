@@ -81,8 +81,8 @@ bool MakeRoom(ThisThread* here) noexcept {
   return true;
 }
 
-// But for as much as one more block of scopes may need: a scope that begins and ends where one block
-// is full would allocate each time.
+// But for as much as one more block of scopes may need: a scope that begins and ends where one
+// block is full would allocate each time.
 void GiveRoomBack(ThisThread* here) noexcept {
   while (here->room > 0 && here->depth + ThisThread::kRoom <= here->room) {
     DeepRecords* const unused = here->deep;
