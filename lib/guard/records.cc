@@ -81,10 +81,12 @@ bool MakeRoom(ThisThread* here) noexcept {
   return true;
 }
 
-// But for as much as one more block of scopes may need: a scope that begins and ends where one
-// block is full would allocate each time.
+// All of it where the thread's own room is enough, since the thread may end then. Deeper, a block
+// more than is needed stays: a scope that begins and ends where one is full would allocate each
+// time.
 void GiveRoomBack(ThisThread* here) noexcept {
-  while (here->room > 0 && here->depth + ThisThread::kRoom <= here->room) {
+  while (here->room > 0 &&
+         (here->depth <= ThisThread::kRoom || here->depth + ThisThread::kRoom <= here->room)) {
     DeepRecords* const unused = here->deep;
     here->deep = unused->below;
     here->room -= ThisThread::kRoom;

@@ -104,7 +104,7 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
 
 // Where this copy found the slots of contexts last. What is found there is compared, and slots are
 // never freed. Ids are counted up, so that contexts that are made one after another are apart.
-internal::Atomic<Slot*> g_found[256];
+internal::Atomic<Slot*> g_found[256] = {};
 
 Reference Join(const ContextRef& context) {
   internal::Atomic<Slot*>& found = g_found[context.id() % std::size(g_found)];

@@ -178,7 +178,7 @@ std::vector<Curve> Curves(bool is_real) {
            benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
          });
        }},
-      {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 64, 512}, &Nested, 2},
+      {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 64, 512}, &Nested, 2.5},
       {"ContextGuard(ContextRef), its own current", "threads", {1, 4, 16}, &OfThread, 0, true},
       {"Module::GetKernel", "kernels", {1, 10, 100, 1000}, &OfModule},
   };
