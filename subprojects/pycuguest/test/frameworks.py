@@ -47,12 +47,14 @@ class Cupy:
 
 class Numba:
     def __init__(self):
-        self.cuda = importlib.import_module("numba.cuda")
         import numpy
+        if not hasattr(numpy, "row_stack"):  # numba-cuda 0.30 asks for it; NumPy 2.5 has it no more
+            numpy.row_stack = numpy.vstack
+        self.cuda = cuda = importlib.import_module("numba.cuda")
 
-        @self.cuda.jit
+        @cuda.jit
         def double(x):
-            at = self.cuda.grid(1)
+            at = cuda.grid(1)
             if at < x.size:
                 x[at] *= 2
 
