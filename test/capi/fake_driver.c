@@ -10,8 +10,11 @@
 
 #ifdef _WIN32
 #define EXPORT __declspec(dllexport)
+#define THIS_PROCESS() 1 /* is not forked */
 #else
+#include <unistd.h>
 #define EXPORT __attribute__((visibility("default")))
+#define THIS_PROCESS() ((int)getpid())
 #endif
 
 enum {
@@ -39,7 +42,7 @@ struct stream {
   context_t* context;
 };
 
-static int is_initialized;
+static int initialized_by; /* a process */
 static unsigned long long last_id, last_address = 0x700000000ULL;
 static context_t primary, contexts[CONTEXTS];
 static int count_of_contexts, references;
@@ -52,7 +55,7 @@ static __thread int depth, capture_mode;
   do {                         \
     if (!(holds)) return code; \
   } while (0)
-#define NEED_INIT() NEED(is_initialized, NOT_INITIALIZED)
+#define NEED_INIT() NEED(initialized_by == THIS_PROCESS(), NOT_INITIALIZED)
 
 static context_t* top(void) { return depth > 0 ? stack[depth - 1] : NULL; }
 
@@ -71,7 +74,8 @@ static int not_supported(void) { return NOT_SUPPORTED; }
 
 EXPORT int cuInit(unsigned flags) {
   NEED(flags == 0, INVALID_VALUE);
-  is_initialized = 1;
+  NEED(initialized_by == 0 || initialized_by == THIS_PROCESS(), NOT_INITIALIZED);
+  initialized_by = THIS_PROCESS();
   return SUCCESS;
 }
 

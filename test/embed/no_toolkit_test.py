@@ -3,7 +3,7 @@
 """no_toolkit_test.py COMPILER SIMDIR MESON...
 
 Where no CUDA Toolkit is, the core and the tests of its C API are built by Meson, by CMake and by the commands of
-docs/install.md, and pass on the simulation; embedders in C take it from each. No file of a toolkit is read. A cuda.h
+docs/install.md, and pass on the simulation, and for aarch64 in an emulator on a driver in C; embedders in C take it from each. No file of a toolkit is read. A cuda.h
 of another project is told as such, and is not read either.
 """
 
@@ -18,6 +18,7 @@ from common import (ROOT, check, cmake_environment, done, environment, hiding, m
 compiler, simdir, *meson = sys.argv[1:]
 hidden = hiding()
 PATH = {"PATH": without_fetched(os.environ["PATH"])}
+CROSS = "aarch64-linux-gnu-"
 OURS = str(ROOT / "lib" / "no_toolkit" / "cuda.h")
 FOREIGN = "typedef struct CUctx_st* CUcontext;\n#error another project's\n"
 GUEST = """
@@ -55,11 +56,11 @@ def check_reads_no_toolkit(what, depends):
     check(f"{what} reads our declarations, and no file of a toolkit", OURS in files and not strangers, sorted(strangers))
 
 
-def check_c_tests(what, archive):
+def check_c_tests(what, archive, cc="cc", emulator=()):
     program = tmp / f"c_test_{what.replace(' ', '_')}"
-    in_root("cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", f"-I{ROOT}/include", f"-I{ROOT}",
+    in_root(cc, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", f"-I{ROOT}/include", f"-I{ROOT}",
             ROOT / "test/capi/c_test.c", archive, "-o", program, "-ldl", "-pthread")
-    output = run(program, env=environment(LD_LIBRARY_PATH=simdir))
+    output = run(*emulator, program, env=environment(LD_LIBRARY_PATH=simdir))
     check(f"the tests of the C API pass with the core {what}", " passed, 0 failed, 0 skipped" in output, output)
 
 
@@ -109,6 +110,16 @@ with scratch() as tmp:
     depends = in_root("bash", "-euc", commands.replace(" -c ", " -M ").split("\n")[0], env=environment(**PATH), cwd=build)
     check_reads_no_toolkit("the commands of docs/install.md", depends)
     check_c_tests("by a compiler's command", build / "libcuguest-core.a")
+
+    emulator = shutil.which("qemu-aarch64-static")
+    if emulator and shutil.which(f"{CROSS}g++"):
+        build = tmp / "aarch64"
+        build.mkdir()
+        (build / "cuguest").symlink_to(ROOT)
+        in_root("bash", "-euc", re.sub(r"^(?=g\+\+|ar)", CROSS, commands, flags=re.M), env=environment(**PATH), cwd=build)
+        in_root(f"{CROSS}gcc", "-shared", "-fPIC", ROOT / "test/capi/fake_driver.c", "-o", build / "libcuda.so.1")
+        check_c_tests("for aarch64", build / "libcuguest-core.a", f"{CROSS}gcc",
+                      [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={build}"])
 
     foreign = tmp / "foreign"
     foreign.mkdir()

@@ -6,6 +6,9 @@ The wheel, which is made unless it is given: its name, what is in it and what th
 from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
 the PATH, and the package's tests pass on the simulation in SIMDIR. With the newest also: the extension keeps to the
 stable ABI of 3.9, and the type hints are those of what is there.
+
+With CUGUEST_TEST_SYSROOT, which test/run sets for aarch64, the wheel is that machine's, and its tests run in the emulator
+with the sysroot's Python, but for those that start programs or count what they have time for.
 """
 
 import importlib.util
@@ -22,6 +25,7 @@ from common import ROOT, check, done, environment, exported, needed, run, scratc
 
 PROJECT = ROOT / "subprojects" / "pycuguest"
 SIMDIR = pathlib.Path(sys.argv[1]).resolve()
+SYSROOT = os.environ.get("CUGUEST_TEST_SYSROOT") and pathlib.Path(os.environ["CUGUEST_TEST_SYSROOT"]).resolve()
 FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcuguest-audit.so
 cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
 cuguest/_python.py cuguest/py.typed cuguest/testing.py""".split()
@@ -61,12 +65,35 @@ def say_what_is_missing():
 
 def make(out):
     words = [sys.executable, str(PROJECT / "make_wheel.py"), str(out)]
+    if SYSROOT:
+        # The distribution's Python.h asks for one file of the machine's.
+        words += ["aarch64", f"--cross-file={SYSROOT}.ini", f"--cross-file={ROOT / 'test/support/aarch64.ini'}",
+                  f"-Dcpp_args=-I{SYSROOT / 'usr/include'}"]
     made = subprocess.run(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if made.returncode == 77:
         skip(made.stdout.splitlines()[-1])
     if made.returncode != 0:
         check("the wheel is made", False, made.stdout)
     return next(out.glob("*.whl"))
+
+
+def try_in_emulator(wheel, tmp):
+    site = tmp / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
+    if subprocess.run([*install, "--target", site, "pytest"]).returncode != 0:
+        skip("pip could not get pytest")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    shutil.copytree(PROJECT / "test", tmp / "test", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "pyproject.toml", tmp)
+    libraries = os.pathsep.join(str(SYSROOT / folder) for folder in ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"))
+    said = run("qemu-aarch64-static", "-E", f"LD_LIBRARY_PATH={SIMDIR}:{libraries}", "-E", f"PYTHONPATH={site}",
+               *SYSROOT.glob("usr/bin/python3.*"), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs",
+               "-k", "not refuses_to_restore and not at_any_time",
+               *(f"test/test_{name}.py" for name in ("guard", "holding", "protocols")), cwd=tmp, env=environment())
+    print(said)
+    counts = {outcome: int(number) for number, outcome in CAPTURED.findall(said.splitlines()[-1])}
+    check(f"in the emulator {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
 
 
 def try_out(wheel, version, path, tmp, is_newest):
@@ -120,6 +147,11 @@ with scratch() as tmp:
     check("the extension exports its beginning alone", exported(core) == ["PyInit__core"], exported(core))
     check("and needs the C library alone", all(name.startswith(("libc.so", "ld-linux", "libdl", "libpthread"))
                                                for name in needed(core)), needed(core))
+    machine = run("readelf", "-h", core)
+    check("for the machine that it says", ("AArch64" in machine) == wheel.name.endswith("_aarch64.whl") == bool(SYSROOT), machine)
+    if SYSROOT:
+        try_in_emulator(wheel, tmp)
+        done()
     found = pythons()
     for number, (version, path) in enumerate(found, 1):
         try_out(wheel, version, path, tmp, number == len(found))

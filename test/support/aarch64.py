@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 what, build = sys.argv[1], os.path.abspath(sys.argv[2])
-DIRECTORIES = ("acquire_", "capi_c", "capi_sim_c", "core_", "guard_", "process_", "schedules_", "share_",
+DIRECTORIES = ("acquire_", "capi_c", "capi_sim_c", "core_", "guard_", "process_", "pycuguest", "schedules_", "share_",
                "stack_", "status_")
 # Minutes each in the emulator: all orders of something, and of memory the explorer has a model of its own, which no
 # processor changes.
@@ -25,7 +25,7 @@ def introspected(name):
 
 tests = [test for test in introspected("tests")
          if test["name"].startswith(DIRECTORIES) and test["name"] not in LEFT_OUT
-         and test["suite"][0] in ("cuguest:unit", "cuguest:process", "cuguest:schedules")]
+         and test["suite"][0] in ("cuguest:embed", "cuguest:unit", "cuguest:process", "cuguest:schedules")]
 if what == "tests":
     print(*(test["name"] for test in tests))
 else:
