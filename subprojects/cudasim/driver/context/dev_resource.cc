@@ -33,16 +33,16 @@ constexpr unsigned kBackfill = 1;
 constexpr int kNewer = 13010;  // a driver of which no GPU here has one
 
 // Which split a resource came out of, which may not be split again: 0 is none.
-using Split = unsigned;
-std::atomic<Split> last_split{0};
+using SplitNumber = unsigned;
+std::atomic<SplitNumber> last_split{0};
 
-Split SplitOf(const CUdevResource& resource) {
-  Split split = 0;
+SplitNumber SplitOf(const CUdevResource& resource) {
+  SplitNumber split = 0;
   std::memcpy(&split, resource._internal_padding, sizeof(split));
   return split;
 }
 
-CUdevResource MakeResource(unsigned multiprocessors, Split split) {
+CUdevResource MakeResource(unsigned multiprocessors, SplitNumber split) {
   CUdevResource resource = {};
   if (multiprocessors == 0) return resource;  // CU_DEV_RESOURCE_TYPE_INVALID
   resource.type = CU_DEV_RESOURCE_TYPE_SM;
@@ -174,7 +174,7 @@ CUresult DevSmResourceSplitByCount(CUdevResource* groups, unsigned* count,
   if (SplitOf(*input) != 0 || least > total) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   const unsigned size = GroupSize(least, flags, total);
   const unsigned most = total / size;
-  const Split split = ++last_split;
+  const SplitNumber split = ++last_split;
   *count = groups != nullptr ? std::min(*count, most) : most;
   if (groups != nullptr) std::fill_n(groups, *count, MakeResource(size, split));
   if (remaining != nullptr) *remaining = MakeResource(total - *count * size, split);
@@ -199,7 +199,7 @@ CUresult DevSmResourceSplit(CUdevResource* groups, unsigned count, const CUdevRe
     }
     left -= given[i];
   }
-  const Split split = ++last_split;
+  const SplitNumber split = ++last_split;
   for (unsigned i = 0; i < count; ++i) {
     wanted[i].count = given[i];
     if (groups != nullptr) groups[i] = MakeResource(given[i], split);
@@ -216,7 +216,7 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
   if (count == 0) PanicNull();
   Partition partition;
   partition.multiprocessors = 0;
-  Split split = 0;
+  SplitNumber split = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (IsQueueConfig(resources[i].type)) {
       QueueConfig config = {};
@@ -225,7 +225,7 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
       continue;
     }
     if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    const Split another = std::exchange(split, SplitOf(resources[i]));
+    const SplitNumber another = std::exchange(split, SplitOf(resources[i]));
     if (partition.multiprocessors != 0 && another != split && Process::DriverVersion() >= kNewer) {
       return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     }

@@ -11,7 +11,7 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNoDevice = -1;
 
 std::string UuidText(int index) {
   const CUuuid uuid = UuidOfDevice(index);
@@ -26,10 +26,10 @@ std::string UuidText(int index) {
 }
 
 int FindByUuid(std::string_view text, int count) {
-  int found = kNone;
+  int found = kNoDevice;
   for (int index = 0; index < count; ++index) {
     if (UuidText(index).compare(0, text.size(), text) != 0) continue;
-    if (found != kNone) return kNone;
+    if (found != kNoDevice) return kNoDevice;
     found = index;
   }
   return found;
@@ -38,11 +38,11 @@ int FindByUuid(std::string_view text, int count) {
 int FindByIndex(std::string_view text, int count) {
   int index = 0;
   for (const char digit : text) {
-    if (digit < '0' || digit > '9') return kNone;
+    if (digit < '0' || digit > '9') return kNoDevice;
     index = index * 10 + (digit - '0');
-    if (index >= count) return kNone;
+    if (index >= count) return kNoDevice;
   }
-  return text.empty() ? kNone : index;
+  return text.empty() ? kNoDevice : index;
 }
 
 int Find(std::string_view text, int count) {
@@ -68,7 +68,7 @@ CUresult FindVisibleDevices(const char* list, int count, std::vector<int>* devic
   for (std::string_view rest = list == nullptr ? "" : list; !rest.empty();) {
     const size_t end = std::min(rest.find(','), rest.size());
     const int index = Find(rest.substr(0, end), count);
-    if (index == kNone) break;
+    if (index == kNoDevice) break;
     if (std::find(devices->begin(), devices->end(), index) != devices->end()) {
       return CUDA_ERROR_INVALID_DEVICE;
     }

@@ -9,8 +9,8 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr unsigned kFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
-                            CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
+constexpr unsigned kShapeFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
+                                 CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
 constexpr unsigned kFlagsNotModelled =
     CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
 
@@ -87,7 +87,7 @@ CUresult CheckArrayShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   // those of video.
   const bool has_flags = (shape.Flags & kFlagsNotModelled) != 0;
   if (has_flags || !IsFormatModelled(shape.Format)) return NotModelled();
-  const bool is_shape = (shape.Flags & ~kFlags) == 0 && IsSize(shape) &&
+  const bool is_shape = (shape.Flags & ~kShapeFlags) == 0 && IsSize(shape) &&
                         ElementFormatOf(shape.Format, shape.NumChannels).bytes() != 0;
   return is_shape ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
