@@ -45,9 +45,11 @@ class CScope {
 
   CUGUEST_HIDE Storage* get() noexcept { return &storage_; }
 
- private:
+ protected:
+  CUGUEST_HIDE CScope() noexcept = default;  // which begins afterwards
+
   Storage storage_ = CUGUEST_INIT(Storage);
-  int code_;
+  int code_ = 0;
 };
 
 /// A guard, by a context or by a reference that names one.
@@ -56,12 +58,14 @@ class CGuard : public CScope<cuguest_guard, &cuguest_guard_cleanup> {
   /// The last two arguments are the place that incidents name, by default that of the call.
   CUGUEST_HIDE explicit CGuard(CUctx_st* context, int mode = CUGUEST_ELIDE,
                                const char* file = __builtin_FILE(),
-                               int line = __builtin_LINE()) noexcept
-      : CScope(&cuguest_guard_enter, context, mode, file, line) {}
+                               int line = __builtin_LINE()) noexcept {
+    code_ = cuguest_guard_enter(&storage_, context, mode, file, line);
+  }
   CUGUEST_HIDE explicit CGuard(const cuguest_ref& ref, int mode = CUGUEST_ELIDE,
                                const char* file = __builtin_FILE(),
-                               int line = __builtin_LINE()) noexcept
-      : CScope(&cuguest_guard_enter_ref, &ref, mode, file, line) {}
+                               int line = __builtin_LINE()) noexcept {
+    code_ = cuguest_guard_enter_ref(&storage_, &ref, mode, file, line);
+  }
   CUGUEST_HIDE ~CGuard() = default;
 };
 
