@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "holder.h"
+
+#include <utility>
+
+#include "context_ref.h"
+#include "cuguest/acquire.h"
+#include "cuguest/shared_context.h"
+
+namespace pycuguest {
+namespace {
+
+using cuguest::Acquired;
+using cuguest::Error;
+using cuguest::SharedContext;
+
+template <typename Held>
+Holder<Held>* HolderOf(PyObject* self) {
+  return reinterpret_cast<Holder<Held>*>(self);
+}
+
+template <typename Held>
+void HolderDealloc(PyObject* self) {
+  HolderOf<Held>(self)->held.~Held();
+  Py_XDECREF(HolderOf<Held>(self)->ref);
+  Free(self);
+}
+
+// Held by this call alone while the interpreter's lock is open.
+template <typename Held>
+PyObject* HolderRelease(PyObject* self, PyObject*) {
+  Held held = std::move(HolderOf<Held>(self)->held);
+  if (held.ok()) {
+    Error error;
+    Py_BEGIN_ALLOW_THREADS error = held.Release();
+    Py_END_ALLOW_THREADS if (held.ok()) HolderOf<Held>(self)->held = std::move(held);
+    if (!error.ok()) return Raise(error);
+  }
+  Py_RETURN_NONE;
+}
+
+// They are made here alone: storage of zeros holds nothing that could be asked.
+PyObject* HolderNew(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError,
+                  "cuguest: acquire(), retain_primary() and shared() make what holds a context");
+  return nullptr;
+}
+
+template <typename Held>
+PyObject* HolderContext(PyObject* self, void*) {
+  return Itself(HolderOf<Held>(self)->ref, nullptr);
+}
+
+PyObject* AcquiredSource(PyObject* self, void*) {
+  static const char* const names[] = {"stream", "pointer", "current", "primary", "created"};
+  return PyUnicode_FromString(names[static_cast<int>(HolderOf<Acquired>(self)->held.source())]);
+}
+
+PyObject* SharedUseCount(PyObject* self, void*) {
+  const SharedContext& held = HolderOf<SharedContext>(self)->held;
+  return PyLong_FromUnsignedLongLong(held.ok() ? held.use_count() : 0);
+}
+
+template <typename Held>
+constexpr PyMethodDef kHolderMethods[] = {
+    {"release", HolderRelease<Held>, METH_NOARGS,
+     "Releases the reference now. Once it is released, nothing."},
+    {"__enter__", Itself, METH_NOARGS, nullptr},
+    {"__exit__", HolderRelease<Held>, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+constexpr PyGetSetDef kContextAttribute = {"context", nullptr, nullptr,
+                                           "The ContextRef of what is held.", nullptr};
+PyGetSetDef acquired_attributes[] = {
+    {"context", HolderContext<Acquired>, nullptr, kContextAttribute.doc, nullptr},
+    {"source", AcquiredSource, nullptr,
+     "Where it was found: 'stream', 'pointer', 'current', 'primary', or 'created', if the primary "
+     "context was not active before.",
+     nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyGetSetDef shared_attributes[] = {
+    {"context", HolderContext<SharedContext>, nullptr, kContextAttribute.doc, nullptr},
+    {"use_count", SharedUseCount, nullptr,
+     "How many references the process has; 0 once this one is released.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot acquired_slots[] = {
+    {Py_tp_doc, const_cast<char*>("A context to work in, and the reference that keeps it alive, if "
+                                  "it is a primary one.")},
+    {Py_tp_new, AsSlot(HolderNew)},
+    {Py_tp_dealloc, AsSlot(HolderDealloc<Acquired>)},
+    {Py_tp_getset, acquired_attributes},
+    {Py_tp_methods, const_cast<PyMethodDef*>(kHolderMethods<Acquired>)},
+    {0, nullptr},
+};
+PyType_Slot shared_slots[] = {
+    {Py_tp_doc, const_cast<char*>("One reference to a context, counted for the whole process: the "
+                                  "last holder destroys a context that shared() made.")},
+    {Py_tp_new, AsSlot(HolderNew)},
+    {Py_tp_dealloc, AsSlot(HolderDealloc<SharedContext>)},
+    {Py_tp_getset, shared_attributes},
+    {Py_tp_methods, const_cast<PyMethodDef*>(kHolderMethods<SharedContext>)},
+    {0, nullptr},
+};
+
+template <typename Held>
+PyObject* RefOfHolder(PyObject* object, bool* is_one) {
+  if (!HasSlot(object, Py_tp_dealloc, AsSlot(HolderDealloc<Held>))) return nullptr;
+  *is_one = true;
+  if (HolderOf<Held>(object)->held.ok()) return HolderOf<Held>(object)->ref;
+  return Raise(CUDA_ERROR_ILLEGAL_STATE, "enter what was released",
+               "hold it for as long as its context is needed");
+}
+
+}  // namespace
+
+PyType_Spec acquired_spec = {"cuguest.Acquired", sizeof(Holder<Acquired>), 0, Py_TPFLAGS_DEFAULT,
+                             acquired_slots};
+PyType_Spec shared_spec = {"cuguest.SharedContext", sizeof(Holder<SharedContext>), 0,
+                           Py_TPFLAGS_DEFAULT, shared_slots};
+
+PyObject* RefFor(PyObject* object, bool* is_one) {
+  *is_one = true;
+  if (IsRef(object)) return object;
+  *is_one = false;
+  PyObject* const ref = RefOfHolder<Acquired>(object, is_one);
+  return ref != nullptr || *is_one ? ref : RefOfHolder<SharedContext>(object, is_one);
+}
+
+}  // namespace pycuguest

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "incidents.h"
+
+#include <cstring>
+#include <utility>
+
+#include "cuguest/c.h"
+#include "object.h"
+
+namespace pycuguest {
+namespace {
+
+// Scopes report on the calling thread, in the middle of a repair, where no Python code may run:
+// what they say waits here for the end of the call.
+constexpr int kRoom = 16;
+thread_local cuguest_incident pending[kRoom];
+thread_local int pending_count = 0;
+
+void Keep(const cuguest_incident* incident, void*) {
+  if (pending_count < kRoom) pending[pending_count++] = *incident;
+}
+
+PyObject* AsTuple(const cuguest_incident& incident) {
+  const char* const file = incident.file != nullptr ? incident.file : "(unknown)";
+  PyObject* const name =
+      PyUnicode_DecodeUTF8(file, static_cast<Py_ssize_t>(std::strlen(file)), "surrogatepass");
+  if (name == nullptr) return nullptr;
+  return Py_BuildValue("(iiiNiKKKk)", incident.kind, incident.repair, incident.result, name,
+                       incident.line, NumberOf(incident.expected), NumberOf(incident.found),
+                       NumberOf(incident.current), incident.thread);
+}
+
+}  // namespace
+
+bool Listen() {
+  static cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
+  static bool listens = false;
+  listens = listens || cuguest_incident_listener_register(&listener, Keep, nullptr) == 0;
+  return listens;
+}
+
+bool Report(bool raises) {
+  if (__builtin_expect(pending_count == 0, true)) return true;
+  cuguest_incident incidents[kRoom];
+  const int count = std::exchange(pending_count, 0);
+  std::memcpy(incidents, pending, sizeof(pending));
+  PyObject* const list = PyList_New(0);
+  bool ok = list != nullptr;
+  for (int i = 0; ok && i < count; ++i) {
+    PyObject* const one = AsTuple(incidents[i]);
+    ok = one != nullptr && PyList_Append(list, one) == 0;
+    Py_XDECREF(one);
+  }
+  PyObject* const report = ok ? FromPython("report") : nullptr;
+  PyObject* const result =
+      report != nullptr ? PyObject_CallFunction(report, "Oi", list, raises ? 1 : 0) : nullptr;
+  Py_XDECREF(result);
+  Py_XDECREF(report);
+  Py_XDECREF(list);
+  return result != nullptr;
+}
+
+}  // namespace pycuguest

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The part of the package in C++, for the limited API of CPython 3.9. Scopes are those of
+// cuguest/c.h, in the storage of a Python object: no signal's handler runs between entering and
+// being noted, and one that is dropped is left. What holds a context is the core's C++, whose
+// errors name the object.
+//
+// What is called back, on slow paths alone, is the module cuguest._python, of which each
+// interpreter has its own.
+
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "context_ref.h"
+#include "cuguest/acquire.h"
+#include "cuguest/c.h"
+#include "cuguest/free_memory.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "holder.h"
+#include "incidents.h"
+#include "object.h"
+#include "scope.h"
+
+namespace pycuguest {
+namespace {
+
+using cuguest::Acquired;
+using cuguest::Device;
+using cuguest::Error;
+using cuguest::IfInactive;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+
+struct State {
+  PyObject* ref_type;
+  PyObject* acquired_type;
+  PyObject* shared_type;
+};
+
+State* StateOf(PyObject* module) { return static_cast<State*>(PyModule_GetState(module)); }
+
+PyObject* MakeRef(PyObject* module, CUcontext context, unsigned long long id) {
+  Ref* const made = New<Ref>(reinterpret_cast<PyTypeObject*>(StateOf(module)->ref_type));
+  if (made != nullptr) made->ref = {sizeof(cuguest_ref), context, id};
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// An object of `type` that holds what `held` does, or the error of that.
+template <typename Held>
+PyObject* Hold(PyObject* module, PyObject* type, Held held) {
+  if (!held.ok()) return Raise(held.error());
+  PyObject* const ref = MakeRef(module, held.get(), held.context().id());
+  if (ref == nullptr) return nullptr;
+  auto* const made = New<Holder<Held>>(reinterpret_cast<PyTypeObject*>(type));
+  if (made == nullptr) {
+    Py_DECREF(ref);
+    return nullptr;
+  }
+  made->ref = ref;
+  ::new (&made->held) Held(std::move(held));
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// What `acquire` gives, which is called while other threads may run Python code.
+template <typename Acquire>
+PyObject* HoldAcquired(PyObject* module, Acquire acquire) {
+  Acquired acquired;
+  Py_BEGIN_ALLOW_THREADS acquired = acquire();
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->acquired_type, std::move(acquired));
+}
+
+IfInactive WhatIf(int create) { return create != 0 ? IfInactive::kCreate : IfInactive::kRefuse; }
+
+PyObject* AcquireOnDevice(PyObject* module, PyObject* args) {
+  int device, create;
+  if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
+  return HoldAcquired(module,
+                      [=] { return cuguest::AcquireOn(Device::Borrow(device), WhatIf(create)); });
+}
+
+// "K" of PyArg_ParseTuple takes any number, and cuts it.
+bool ParseAddress(PyObject* number, Number* address) {
+  *address = PyLong_AsUnsignedLongLong(number);
+  return !PyErr_Occurred();
+}
+
+PyObject* AcquireOfPointer(PyObject* module, PyObject* args) {
+  PyObject* number;
+  Number pointer;
+  int create;
+  if (!PyArg_ParseTuple(args, "O!p", &PyLong_Type, &number, &create) ||
+      !ParseAddress(number, &pointer)) {
+    return nullptr;
+  }
+  return HoldAcquired(
+      module, [=] { return cuguest::AcquireFromPointer(CUdeviceptr{pointer}, WhatIf(create)); });
+}
+
+PyObject* AcquireOfStream(PyObject* module, PyObject* args) {
+  PyObject* number;
+  Number stream;
+  int device, create;
+  if (!PyArg_ParseTuple(args, "O!ip", &PyLong_Type, &number, &device, &create) ||
+      !ParseAddress(number, &stream)) {
+    return nullptr;
+  }
+  if (stream > 2 && !IsAddress(stream)) {
+    PyErr_Format(PyExc_ValueError, "cuguest: %R is no CUstream", number);
+    return nullptr;
+  }
+  return HoldAcquired(module, [=] {
+    const CUstream handle = HandleOf<CUstream>(stream);
+    return device == CUGUEST_NO_DEVICE
+               ? cuguest::AcquireFromStream(handle)
+               : cuguest::AcquireFromStream(handle, Device::Borrow(device), WhatIf(create));
+  });
+}
+
+PyObject* RetainPrimary(PyObject* module, PyObject* args) {
+  int device, create;
+  if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
+  return HoldAcquired(module, [=] {
+    const Device of = Device::Borrow(device);
+    PrimaryContext primary = PrimaryContext::RetainIfActive(of);
+    if (primary.ok()) return Acquired(std::move(primary), Acquired::Source::kPrimary);
+    if (create == 0) return Acquired(primary.error());
+    primary = PrimaryContext::Retain(of);
+    if (!primary.ok()) return Acquired(primary.error());
+    return Acquired(std::move(primary), Acquired::Source::kCreated);
+  });
+}
+
+PyObject* CreateShared(PyObject* module, PyObject* args) {
+  int device;
+  unsigned flags;
+  if (!PyArg_ParseTuple(args, "iI", &device, &flags)) return nullptr;
+  SharedContext shared;
+  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Create(Device::Borrow(device), flags);
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
+}
+
+PyObject* AttachShared(PyObject* module, PyObject* number) {
+  CUcontext context;
+  if (!ContextOf(number, &context)) return nullptr;
+  SharedContext shared;
+  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Attach(context);
+  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
+}
+
+PyObject* Current(PyObject* module, PyObject*) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  const int code = cuguest_ref_current(&ref);
+  // Where CUDA is not initialised, or in a forked child, nothing can be.
+  if (code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_NOT_INITIALIZED) Py_RETURN_NONE;
+  if (code != 0) return Raise(code, "identify the current context");
+  return MakeRef(module, ref.context, ref.id);
+}
+
+PyObject* IsInitialized(PyObject*, PyObject*) { return PyBool_FromLong(cuguest_is_initialized()); }
+
+PyObject* FreeMemory(PyObject*, PyObject* args) {
+  int device, create;
+  if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
+  std::size_t free = 0, total = 0;
+  Error error;
+  Py_BEGIN_ALLOW_THREADS error =
+      cuguest::GetFreeMemory(Device::Borrow(device), &free, &total, WhatIf(create));
+  Py_END_ALLOW_THREADS if (!error.ok()) return Raise(error);
+  return Py_BuildValue("(KK)", static_cast<Number>(free), static_cast<Number>(total));
+}
+
+template <const char* Name(int)>
+PyObject* NameOf(PyObject*, PyObject* number) {
+  const long value = PyLong_AsLong(number);
+  if (value == -1 && PyErr_Occurred()) return nullptr;
+  const bool fits = value >= 0 && value < 1 << 30;
+  return PyUnicode_FromString(Name(fits ? static_cast<int>(value) : -1));
+}
+
+// DLPack: the beginning of a DLTensor, and where it is in what a capsule holds.
+struct DlTensor {
+  void* data;
+  int device_type;
+  int device_id;
+};
+struct DlVersioned {
+  std::uint32_t version[2];
+  void* context;
+  void* deleter;
+  std::uint64_t flags;
+  DlTensor tensor;
+};
+
+PyObject* DlpackPointer(PyObject*, PyObject* capsule) {
+  const DlTensor* tensor = nullptr;
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    tensor = static_cast<DlTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+  } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    const auto* const versioned =
+        static_cast<DlVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    if (versioned != nullptr && versioned->version[0] == 1) tensor = &versioned->tensor;
+  }
+  if (tensor == nullptr) {
+    PyErr_Format(PyExc_TypeError, "cuguest: __dlpack__() gave no DLPack capsule but %R", capsule);
+    return nullptr;
+  }
+  return PyLong_FromUnsignedLongLong(NumberOf(tensor->data));
+}
+
+PyMethodDef functions[] = {
+    {"acquire_on", AcquireOnDevice, METH_VARARGS, nullptr},
+    {"acquire_pointer", AcquireOfPointer, METH_VARARGS, nullptr},
+    {"acquire_stream", AcquireOfStream, METH_VARARGS, nullptr},
+    {"retain_primary", RetainPrimary, METH_VARARGS, nullptr},
+    {"create_shared", CreateShared, METH_VARARGS, nullptr},
+    {"attach_shared", AttachShared, METH_O, nullptr},
+    {"current", Current, METH_NOARGS,
+     "current()\n--\n\nThe calling thread's current context; None if there is none."},
+    {"is_initialized", IsInitialized, METH_NOARGS,
+     "is_initialized()\n--\n\nWhether CUDA is initialised in this process, by whomever. Loads and "
+     "initialises nothing."},
+    {"free_memory", FreeMemory, METH_VARARGS, nullptr},
+    {"error_name", NameOf<cuguest_error_name>, METH_O, nullptr},
+    {"incident_name", NameOf<cuguest_incident_name>, METH_O, nullptr},
+    {"repair_name", NameOf<cuguest_repair_name>, METH_O, nullptr},
+    {"dlpack_pointer", DlpackPointer, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+// Adds the type, and keeps it in `kept` if something is made of it here; then nobody else makes
+// any.
+bool AddType(PyObject* module, const char* name, PyType_Spec* spec, PyObject** kept) {
+  PyObject* const type = PyType_FromSpec(spec);
+  if (type == nullptr) return false;
+  Py_INCREF(type);
+  if (kept != nullptr) *kept = type;
+  if (kept == nullptr) Py_DECREF(type);
+  if (PyModule_AddObject(module, name, type) == 0) return true;
+  Py_DECREF(type);
+  return false;
+}
+
+int Execute(PyObject* module) {
+  State* const state = StateOf(module);
+  if (!Listen()) {
+    PyErr_SetString(PyExc_ImportError, "cuguest: incidents cannot be listened to");
+    return -1;
+  }
+  const bool ok = AddType(module, "ContextRef", &ref_spec, &state->ref_type) &&
+                  AddType(module, "Acquired", &acquired_spec, &state->acquired_type) &&
+                  AddType(module, "SharedContext", &shared_spec, &state->shared_type) &&
+                  AddType(module, "guard", &guard_spec, nullptr) &&
+                  AddType(module, "host_scope", &host_scope_spec, nullptr);
+  return ok ? 0 : -1;
+}
+
+int Traverse(PyObject* module, visitproc visit, void* arg) {
+  State* const state = StateOf(module);
+  Py_VISIT(state->ref_type);
+  Py_VISIT(state->acquired_type);
+  Py_VISIT(state->shared_type);
+  return 0;
+}
+
+int Clear(PyObject* module) {
+  State* const state = StateOf(module);
+  Py_CLEAR(state->ref_type);
+  Py_CLEAR(state->acquired_type);
+  Py_CLEAR(state->shared_type);
+  return 0;
+}
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, AsSlot(Execute)}, {0, nullptr}};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "cuguest._core",
+    nullptr,
+    sizeof(State),
+    functions,
+    slots,
+    Traverse,
+    Clear,
+    nullptr,
+};
+
+}  // namespace
+}  // namespace pycuguest
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&pycuguest::definition); }

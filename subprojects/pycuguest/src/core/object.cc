@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "object.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "cuguest/c.h"
+
+namespace pycuguest {
+
+PyObject* FromPython(const char* name) {
+  PyObject* const module_name = PyUnicode_FromString("cuguest._python");
+  PyObject* const module = module_name != nullptr ? PyImport_GetModule(module_name) : nullptr;
+  PyObject* const found = module != nullptr ? PyObject_GetAttrString(module, name) : nullptr;
+  Py_XDECREF(module);
+  Py_XDECREF(module_name);
+  if (found == nullptr && !PyErr_Occurred()) {
+    PyErr_SetString(PyExc_RuntimeError, "cuguest: the interpreter is ending");
+  }
+  return found;
+}
+
+PyObject* Raise(int code, const char* doing, const char* advice) {
+  PyObject* const type = FromPython("Error");
+  PyObject* const error =
+      type != nullptr ? PyObject_CallFunction(type, "iss", code, doing, advice) : nullptr;
+  if (error != nullptr) PyErr_SetObject(type, error);
+  Py_XDECREF(error);
+  Py_XDECREF(type);
+  return nullptr;
+}
+
+PyObject* Raise(const cuguest::Error& error) {
+  char text[600];
+  error.Write(text, sizeof(text));
+  char* const colon = std::strstr(text, ": ");
+  if (colon != nullptr) *colon = '\0';
+  return Raise(static_cast<int>(error.code), text,
+               colon != nullptr ? colon + 2 : cuguest_error_text(static_cast<int>(error.code)));
+}
+
+PyObject* Raise(int code, const char* doing, CUcontext context) {
+  char what[120];
+  char advice[600];
+  const char* const more = cuguest_error_advice(code);
+  std::snprintf(what, sizeof(what), context != nullptr ? "%s 0x%llx" : "%s", doing,
+                NumberOf(context));
+  std::snprintf(advice, sizeof(advice), "%s%s%s", cuguest_error_text(code),
+                *more != '\0' ? "; " : "", more);
+  return Raise(code, what, advice);
+}
+
+bool HasSlot(PyObject* object, int slot, void* function) {
+  PyTypeObject* const type = Py_TYPE(object);
+  return (PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE) != 0 &&
+         PyType_GetSlot(type, slot) == function;
+}
+
+void Free(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyObject* Itself(PyObject* self, PyObject*) {
+  Py_INCREF(self);
+  return self;
+}
+
+}  // namespace pycuguest

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the types of the extension share: numbers of handles, errors, memory.
+
+#ifndef PYCUGUEST_CORE_OBJECT_H_
+#define PYCUGUEST_CORE_OBJECT_H_
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+//
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "cuguest/error.h"
+
+namespace pycuguest {
+
+using Number = unsigned long long;
+
+inline Number NumberOf(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+template <typename Handle>
+Handle HandleOf(Number number) {
+  return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(number));
+}
+
+// An attribute of cuguest._python, as a new reference. When the interpreter ends it may be gone.
+PyObject* FromPython(const char* name);
+
+// Sets cuguest.Error, and returns null. The last one is of a function of c.h, with what a scope
+// that was refused can add.
+PyObject* Raise(int code, const char* doing, const char* advice);
+PyObject* Raise(const cuguest::Error& error);
+PyObject* Raise(int code, const char* doing, CUcontext context = nullptr);
+
+// The functions of a heap type know nothing of the module, so a type of ours is known by a slot.
+bool HasSlot(PyObject* object, int slot, void* function);
+
+template <typename Function>
+void* AsSlot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+template <typename Type>
+Type* New(PyTypeObject* type) {
+  const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+  return reinterpret_cast<Type*>(allocate(type, 0));
+}
+// Of a type of ours, once what is in it is gone.
+void Free(PyObject* self);
+
+// A method that returns its object.
+PyObject* Itself(PyObject* self, PyObject*);
+
+}  // namespace pycuguest
+
+#endif  // PYCUGUEST_CORE_OBJECT_H_
