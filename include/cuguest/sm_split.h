@@ -82,12 +82,13 @@ struct SmSplit {
                                                               unsigned count = kAsManyAsFit,
                                                               unsigned flags = 0);
 
-  /// The same, into a part for each of `sizes`, with at least so many SMs: rounded up to a multiple
-  /// of the smallest part of Of(). Where the driver has no such call, several of those make a part:
-  /// kernels with clusters that are larger than the smallest part need one of Of() then.
-  /// Errors:  as Of(); kInvalidArgument also if `sizes` is empty, has SmCount{0}, or needs more
-  /// than
-  ///          fits.
+  /// Splits the SMs of `device` into a part for each of `sizes`, with at least so many SMs, and a
+  /// rest. A size is rounded up to a multiple of the smallest part of Of(). Where the driver has no
+  /// such call, several of those make a part: kernels with clusters that are larger than the
+  /// smallest part need one of Of() then.
+  /// Stack, count, threads: as Of().
+  /// Errors:  as Of(); kInvalidArgument also if `sizes` is empty, has SmCount{0}, or asks for more
+  ///          than fits.
   /// Cost:    three driver calls.
   /// Source:  CUDA Driver API, cuDevSmResourceSplit, from CUDA 13.1 on (not measured) and
   ///          cuDevResourceGenerateDesc; docs/guarantees.md.
@@ -101,7 +102,7 @@ struct SmSplit {
 
  private:
   // Of one CUdevResource or several of one split.
-  CUGUEST_API static Part MakePart(Device device, const void* resources, std::size_t count);
+  static Part MakePart(Device device, const void* resources, std::size_t count);
 };
 
 CUGUEST_END_NAMESPACE

@@ -65,14 +65,15 @@ def debian(tmp):
     check("lintian has no error or warning", True)
     for package in out.glob("*.deb"):
         check(f"{package.name} has the version", run("dpkg-deb", "--field", package, "Version").strip() == VERSION)
-        run("dpkg-deb", "--extract", package, tmp / "root")
+        run("dpkg-deb", "--extract", package, tmp / "unpacked")
     check("the library's package has the soname in its name", list(out.glob(f"libcuguest{ABI}_*.deb")))
-    libdir = next((tmp / "root" / "usr" / "lib").glob("*/libcuguest-core.a")).parent
+    unpacked = tmp / "unpacked" / "usr"
+    libdir = next((unpacked / "lib").glob("*/libcuguest-core.a")).parent
     dynamic = run("readelf", "-d", libdir / "libcuguest.so")
     check("which the library has", f"soname: [libcuguest.so.{ABI}]" in dynamic, dynamic)
     check_exports_only_ours(libdir / "libcuguest.so")
 
-    env = environment(PKG_CONFIG_PATH=str(libdir / "pkgconfig"), PKG_CONFIG_SYSROOT_DIR=str(tmp / "root"))
+    env = environment(PKG_CONFIG_PATH=str(libdir / "pkgconfig"), PKG_CONFIG_SYSROOT_DIR=str(tmp / "unpacked"))
     for name in ("cuguest", "cuguest-core", "cuguest-runtime"):
         check(f"{name}.pc has the version", run("pkg-config", "--modversion", name, env=env).strip() == VERSION)
     flags = run("pkg-config", "--cflags", "--libs", "cuguest", env=env).split()
@@ -80,7 +81,7 @@ def debian(tmp):
     by_pkg_config.mkdir()
     build_viewer([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"], by_pkg_config, flags,
                  environment(LD_LIBRARY_PATH=str(libdir)))
-    run("cmake", "-S", HERE / "consumer", "-B", by_cmake, f"-DPARENT={HERE / 'parent'}", f"-DCMAKE_PREFIX_PATH={tmp}/root/usr",
+    run("cmake", "-S", HERE / "consumer", "-B", by_cmake, f"-DPARENT={HERE / 'parent'}", f"-DCMAKE_PREFIX_PATH={unpacked}",
         "-DCMAKE_CXX_STANDARD=17", *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []),
         env=cmake_environment(compiler))
     run("cmake", "--build", by_cmake, "-j1", env=cmake_environment(compiler))
@@ -90,7 +91,7 @@ def debian(tmp):
     for built in (by_pkg_config, by_cmake):
         check_links_no_cuda(built / "libpicture.so", built / "viewer")
         check_runs_without_driver(built / "viewer", LD_LIBRARY_PATH=f"{libdir}:{built}")
-    report = run(tmp / "root" / "usr" / "bin" / "cuguest-audit", "--", "true")
+    report = run(unpacked / "bin" / "cuguest-audit", "--", "true")
     check("the auditor runs from there", "0 findings" in report, report)
 
 

@@ -395,6 +395,20 @@ BOOST_AUTO_TEST_CASE(deeper_than_sixteen_allocates) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_more_where_a_block_is_full_allocates_once) {
+  const OwnContext a;
+  std::thread([&] {
+    SetStack({a.get()});
+    Nest nest;
+    for (int i = 0; i < 32; ++i) BOOST_TEST(nest.Enter(a.get()) == CUDA_SUCCESS);
+    g_blocks = 0;
+    for (int i = 0; i < 10; ++i) BOOST_TEST(ContextGuard(a.get()).ok());
+    BOOST_TEST(g_blocks == 1);
+    nest.EndInOrder(false);
+    SetStack({});
+  }).join();
+}
+
 BOOST_AUTO_TEST_CASE(without_memory_the_seventeenth_is_refused) {
   const OwnContext a;
   const OwnContext b;
