@@ -100,16 +100,6 @@ CUresult Scope::ResultNow() const noexcept {
   }
   if (calls_ != &kCalls) return calls_->leave(this, end);
   const unsigned long long serial = std::exchange(serial_, 0);
-  ThisThread* const here = Here();
-  const bool is_last = slot_ + 1 == here->depth && here->depth <= ThisThread::kRoom &&
-                       here->records[slot_].serial == serial;
-  if (is_last && here->records[slot_].kind == Kind::kCaptureMode &&
-      here->records[slot_].state == State::kLive && !ThisThread::HasMail()) {
-    const Record& record = here->records[slot_];
-    const CUresult code = nesting::CallsOf(record).close(slot_, where());
-    nesting::CloseEnded();
-    return code;
-  }
   nesting::CloseEnded();
   Record* const record = records::Find(slot_, serial);
   if (record == nullptr) {

@@ -18,9 +18,8 @@ CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
   return exchange != nullptr ? exchange(mode) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult CloseCaptureMode(unsigned slot, Location where) {
-  const unsigned modes = records::At(slot).extra;
-  records::Free(slot);
+// Of a record that says `modes`, and is in use no more.
+CUresult RestoreCaptureMode(unsigned modes, Location where) {
   auto mode = static_cast<CUstreamCaptureMode>(modes >> 8);
   const CUresult code = ExchangeCaptureMode(&mode);
   const bool is_ours = mode == static_cast<CUstreamCaptureMode>(modes & 0xFF);
@@ -28,6 +27,12 @@ CUresult CloseCaptureMode(unsigned slot, Location where) {
   const Incident::Repair repair =
       code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
   return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+}
+
+CUresult CloseCaptureMode(unsigned slot, Location where) {
+  const unsigned modes = records::At(slot).extra;
+  records::Free(slot);
+  return RestoreCaptureMode(modes, where);
 }
 
 constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
@@ -60,6 +65,22 @@ void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept 
   if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
   record->extra = static_cast<unsigned>(mode) | static_cast<unsigned>(callers) << 8;
   callers_mode_ = static_cast<unsigned char>(callers);
+}
+
+CUresult Scope::LeaveCaptureMode(EndIs end) noexcept {
+  ThisThread* const here = Here();
+  const Record& record = PlaceIn(*here);
+  const bool is_last = serial_ != 0 && record.serial == serial_ && calls_ == &kCalls &&
+                       here->depth == slot_ + 1 && record.state == State::kLive &&
+                       !ThisThread::HasMail();
+  if (Rarely(!is_last)) return LeaveSpecially(end);
+  serial_ = 0;
+  const CUresult code = RestoreCaptureMode(record.extra, where());
+  --here->capture_modes;
+  Leave(here);
+  // One that has ended may be below scopes of the other resource, which Leave() looks at alone.
+  if (Rarely(here->capture_modes != 0)) CloseEnded();
+  return code;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -126,6 +126,8 @@ class CUGUEST_API Scope {
   // A HostScope; `guard` has to be among those that it takes out, if it is inside.
   void EnterHost(const Scope* guard, Location where) noexcept;
   void EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept;
+  // As Leave(), of that.
+  CUresult LeaveCaptureMode(EndIs end) noexcept;
   // The mode that EnterCaptureMode() found.
   [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode callers_mode() const noexcept {
     return static_cast<CUstreamCaptureMode>(callers_mode_);

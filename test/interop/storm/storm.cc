@@ -20,11 +20,11 @@ using cudasim::Sim;
 using Clock = std::chrono::steady_clock;
 
 // How often the size of the process is taken, and how much it may grow: in bytes, of allocators and
-// for each operation, and in files that are open at that moment.
+// for each operation, and in files: each thread may have some open at that moment.
 constexpr std::size_t kSizes = 20;
 constexpr std::size_t kMostGrowth = std::size_t{64} << 20;
 constexpr std::size_t kMostGrowthEach = 8;
-constexpr std::size_t kMostDescriptors = 4;
+constexpr std::size_t kMostDescriptors = 32;
 constexpr std::chrono::seconds kStuck{90};  // without a step of any thread
 
 double SecondsSince(Clock::time_point start) {
