@@ -20,8 +20,14 @@ Options Parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--check") == 0) options.check = true;
     if (std::strcmp(argv[i], "--smoke") == 0) options.smoke = true;
+    if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) options.only.push_back(argv[++i]);
   }
   return options;
+}
+
+bool Options::Wants(const std::string& title) const {
+  const auto is_in = [&](const std::string& some) { return title.find(some) != std::string::npos; };
+  return only.empty() || std::any_of(only.begin(), only.end(), is_in);
 }
 
 void Require(bool fine, const char* what) {

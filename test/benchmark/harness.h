@@ -25,6 +25,10 @@ constexpr int kThreads[] = {1, 4, 16};
 struct Options {
   bool check = false;
   bool smoke = false;
+  // Of the table, the groups with one of these in their title; all if there is none.
+  std::vector<std::string> only;
+
+  [[nodiscard]] bool Wants(const std::string& title) const;
 };
 Options Parse(int argc, char** argv);
 

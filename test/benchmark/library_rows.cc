@@ -73,6 +73,7 @@ class Product {
   Product(const Product&) = delete;
   Product& operator=(const Product&) = delete;
   ~Product() {
+    if (!is_computed_) return;
     for (const float element : Take(cuguest::Download(c_.view())))
       REQUIRE(element == static_cast<float>(n_));
   }
@@ -84,6 +85,7 @@ class Product {
     const float zero = 0;
     REQUIRE(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n_, n_, n_, &one, a_.data(), n_,
                         b_.data(), n_, &zero, c_.data(), n_) == CUBLAS_STATUS_SUCCESS);
+    is_computed_ = true;
   }
 
  private:
@@ -99,6 +101,7 @@ class Product {
   DeviceBuffer<float> a_;
   DeviceBuffer<float> b_;
   DeviceBuffer<float> c_;
+  bool is_computed_ = false;
 };
 
 // With as many handles and plans in the user's context as there are threads.

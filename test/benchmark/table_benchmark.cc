@@ -2,7 +2,7 @@
 //
 // Measures every row, and prints one table as Markdown. With --check it fails if a promise is not
 // kept (on a real driver; the simulation's times mean nothing, and there the table has the driver
-// calls of each row besides).
+// calls of each row besides). With --only TEXT, once or more, only groups whose title has TEXT.
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
@@ -305,6 +305,11 @@ bool MeasureAndCheck(const char* program, const Options& options) {
     std::move(rows.promises.begin(), rows.promises.end(), std::back_inserter(all.promises));
     needs.push_back(std::move(rows.needs));
   }
+  const auto drop = [](auto* all, const auto& is_unwanted) {
+    all->erase(std::remove_if(all->begin(), all->end(), is_unwanted), all->end());
+  };
+  drop(&all.groups, [&](const Group& group) { return !options.Wants(group.title); });
+  drop(&all.promises, [&](const Promise& promise) { return !options.Wants(promise.group); });
   RegisterAll(all.groups, options);
   Times times;
   Run(program, &times);
