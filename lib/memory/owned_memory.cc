@@ -354,7 +354,9 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehindEnd() noexcept {
   const DriverTable* const driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
   const ContextGuard guard(stream_.context());
-  if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return StreamIsGone();
+  if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
+  }
   if (!guard.ok()) return Settle(guard.result(), guard.advice());
   const CUevent last = use_.last();
   if (last == nullptr) return Settle(CUDA_ERROR_INVALID_HANDLE, kStreamHasEnded);
@@ -390,7 +392,9 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
     return driver->MemFreeAsync(range_.pointer, stream.get());
   });
   if (!outcome.is_stream_gone) return Settle(outcome.code, outcome.reason);
-  return is_gone_with_stream ? SettleGone() : StreamIsGone();
+  if (is_gone_with_stream) return SettleGone();
+  // The end of another context than the memory's is not told as the end of the memory.
+  return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
 }
 
 OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
@@ -410,11 +414,6 @@ OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   });
   return ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone()
                                                        : Settle(ended.code, ended.reason);
-}
-
-// The end of another context than the memory's is not told as the end of the memory.
-OwnedMemory::Outcome OwnedMemory::StreamIsGone() noexcept {
-  return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
 }
 
 OwnedMemory::Outcome OwnedMemory::SettleGone() noexcept {

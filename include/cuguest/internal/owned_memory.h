@@ -87,7 +87,6 @@ class CUGUEST_API OwnedMemory {
   Outcome TryFreeAtOnce() noexcept;
   Outcome Settle(CUresult code, const char* reason = "") noexcept;
   Outcome SettleGone() noexcept;
-  static Outcome StreamIsGone() noexcept;
 
   MemoryRange range_;
   StreamRef stream_;     // in whose order it is freed; empty: in none
