@@ -83,10 +83,12 @@ struct OrderedOutcome {
 template <typename Call>
 OrderedOutcome CallInOrder(const StreamRef& stream, const Call& call) noexcept {
   std::optional<ContextGuard> guard;
-  const auto enter = [&] {
-    return guard.emplace(stream.context(), GuardMode::kElide, Location::Here()).result();
-  };
-  CUresult code = MeansCurrent(stream.get()) ? enter() : stream.context().Check();
+  CUresult code = CUDA_SUCCESS;
+  if (MeansCurrent(stream.get())) {
+    code = guard.emplace(stream.context(), GuardMode::kElide, Location::Here()).result();
+  } else {
+    code = stream.context().Check();
+  }
   const auto refused = [&] {
     return OrderedOutcome{code, Advice(code), code == CUDA_ERROR_CONTEXT_IS_DESTROYED};
   };
@@ -97,7 +99,8 @@ OrderedOutcome CallInOrder(const StreamRef& stream, const Call& call) noexcept {
   code = relaxed.result();
   if (code == CUDA_SUCCESS) code = call();
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED && !guard) {
-    code = enter();
+    const ContextGuard inner(stream.context());
+    code = inner.result();
     if (code != CUDA_SUCCESS) return refused();
     code = call();
   }

@@ -361,6 +361,7 @@ BOOST_AUTO_TEST_CASE(memory_of_a_created_stream_over_a_dead_context) {
   for (const bool refuses : {false, true}) {
     if (refuses && !Sim::IsActive()) continue;
     PushDeadContext();
+    const Undisturbed undisturbed;
     Sim::ResetCalls();
     if (refuses) Sim::FailCall("cuMemAllocAsync", 1, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
@@ -374,10 +375,10 @@ BOOST_AUTO_TEST_CASE(memory_of_a_created_stream_over_a_dead_context) {
       BOOST_TEST(Sim::Calls("cuMemFreeAsync") == tries);
       BOOST_TEST(Sim::Calls("cuMemFree") == 0U);
     }
-    SetStack({});
     SUCCEEDS(Ref(owner).Synchronize());
     BOOST_TEST(!IsThere(pointer));
   }
+  SetStack({});
 }
 
 // A dead entry stays on a stack until it is popped, as after cudaDeviceReset().
