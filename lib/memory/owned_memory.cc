@@ -116,8 +116,8 @@ struct KnownDevice {
 CUGUEST_THREAD_LOCAL(KnownDevice) t_known_device;
 
 // Of a living context.
-CUresult FindDevice(const DriverTable& driver, const ContextRef& context,
-                    CUdevice* device) noexcept {
+CUresult AskDeviceOnce(const DriverTable& driver, const ContextRef& context,
+                       CUdevice* device) noexcept {
   KnownDevice& known = t_known_device;
   if (known.id == context.id() && known.id != 0) {
     *device = known.device;
@@ -221,7 +221,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   CUdevice device = 0;
   CUdeviceptr pointer = 0;
   const OrderedOutcome outcome = CallInOrder(stream, [&] {
-    const CUresult code = FindDevice(*driver, stream.context(), &device);
+    const CUresult code = AskDeviceOnce(*driver, stream.context(), &device);
     return code == CUDA_SUCCESS ? driver->MemAllocAsync(&pointer, bytes, stream.get()) : code;
   });
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, AllocateText(bytes),
