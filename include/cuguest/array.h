@@ -181,8 +181,8 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
 ///                            slice; an empty array
 ///          kUnimplemented    the array's format is none of plain numbers of one size per channel
 ///                            (use cuMemcpy3D); an adopted driver without the function
-/// Cost:    driver calls: nine if the array's context is current, else eleven; with a stream five
-///          if its context is current, else seven. One more if a context owns the memory.
+/// Cost:    driver calls: eight if the array's context is current, else ten; with a stream four if
+///          its context is current, else six. One more for each end that another context owns.
 /// Source:  CUDA Driver API, cuMemcpy3D; docs/guarantees.md.
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,

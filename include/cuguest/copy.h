@@ -101,9 +101,10 @@ using NotDeduced = std::common_type_t<T>;
 ///                               no context on its device; or a capture
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was copied then, except that a sticky error may come in the middle of a copy.
-/// Cost:    driver calls: nine if the context it runs in is current, else eleven, and two to eight
-///          more for pool and virtual memory; with a stream five if its context is current, else
-///          seven. One more if both ends are on a device. Text is made on failure only.
+/// Cost:    driver calls: eight if the context it runs in is current, else ten, and two to eight
+///          more for pool and virtual memory; with a stream four if its context is current, else
+///          six. One more for each end that another context owns, and for a Download() to managed
+///          memory. Text is made on failure only.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>

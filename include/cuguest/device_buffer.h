@@ -61,7 +61,7 @@ class DeviceBuffer {
 
   /// Allocate(), and an Upload() of `values`; it returns when the copy is done.
   /// Errors: those of Allocate() and of Upload() in copy.h.
-  /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 21.
+  /// Cost:   16 driver calls if the context is current, else 20.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {
     return Made(internal::OwnedMemory::CopyOf(context, kElements, values.data(), values.size()));
@@ -73,7 +73,9 @@ class DeviceBuffer {
   ///         kInvalidArgument     an empty ref
   ///         kFailedPrecondition  the stream or (stream 0) a blocking one of its context captures
   ///         kUnimplemented       a driver below CUDA 11.2, or a device without pools
-  /// Cost:   eight driver calls if the stream's context is current, else ten.
+  /// Cost:   five driver calls on a created stream, and four more, or six if its context is not
+  ///         current, when the thread's last one was in another context (below CUDA 12.0 every
+  ///         time). On a special stream as StreamRef says.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AllocateAsync(
       const StreamRef& stream, std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
@@ -161,8 +163,8 @@ class DeviceBuffer {
   ///         kInvalidArgument     its Stream was destroyed while it captured, or without an event
   ///                              behind its work
   ///         the driver's code    Release() may be tried again
-  /// Cost:   six driver calls if its context is current, else eight; in a stream's order eight and
-  ///         ten; of pool memory at once, four.
+  /// Cost:   six driver calls if its context is current, else eight; in the order of a created
+  ///         stream five, of a special one two or four more; of pool memory at once, four.
   CUGUEST_HIDE absl::Status Release() { return memory_.Release(); }
 
   /// The same, in the order of another stream than the one it would be freed in; see Note [Memory

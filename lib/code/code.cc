@@ -157,13 +157,15 @@ absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), KernelText("use", kernel));
   CUGUEST_ASSIGN_OR_RETURN(Code::InContext here, kernel.code->Enter(*driver, context, nullptr));
-  auto found = std::make_unique<FunctionInContext>();
-  CUGUEST_ASSIGN_OR_RETURN(found->function,
+  FunctionInContext found;
+  CUGUEST_ASSIGN_OR_RETURN(found.function,
                            kernel.code->FindFunctionHere(*driver, kernel, context, *here));
-  found->in_image = kernel.code->InImage(kernel.name);
-  CUGUEST_RETURN_IF_CUDA_ERROR(AskFunctionLimits(*driver, found.get()), KernelText("use", kernel),
+  const KernelInImage in_image = kernel.code->InImage(kernel.name);
+  found.required_block = in_image.required_block;
+  found.parameters = in_image.parameters;
+  CUGUEST_RETURN_IF_CUDA_ERROR(AskFunctionLimits(*driver, &found), KernelText("use", kernel),
                                ContextText(context.get()));
-  FunctionInContext* const kept = here->Keep(kernel.number, std::move(found));
+  FunctionInContext* const kept = here->Keep(kernel.number, found);
   return FoundFunction{std::move(here), kept};
 }
 

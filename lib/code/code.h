@@ -59,30 +59,36 @@ class Code;
 //          so that a launch reads it without a lock.
 class KernelParams {
  public:
-  using Places = absl::InlinedVector<Kernel::Parameter, 8>;  // one block: a launch reads it cold
+  using Places = absl::InlinedVector<Kernel::Parameter, 8>;
 
   KernelParams() noexcept = default;
   KernelParams(const KernelParams&) = delete;
   KernelParams& operator=(const KernelParams&) = delete;
-  ~KernelParams() { delete places_.load(std::memory_order_relaxed); }
+  ~KernelParams() { delete kept_.load(std::memory_order_relaxed); }
 
   // nullptr until Keep().
   [[nodiscard]] const Places* get() const noexcept {
-    return places_.load(std::memory_order_acquire);
+    const Kept* const kept = kept_.load(std::memory_order_acquire);
+    return kept != nullptr ? &kept->places : nullptr;
   }
 
   // Nothing if others were first.
   void Keep(Places places) {
-    auto kept = std::make_unique<const Places>(std::move(places));
-    const Places* none = nullptr;
-    if (places_.compare_exchange_strong(none, kept.get(), std::memory_order_release,
-                                        std::memory_order_relaxed)) {
+    auto kept = std::make_unique<const Kept>(Kept{std::move(places)});
+    const Kept* none = nullptr;
+    if (kept_.compare_exchange_strong(none, kept.get(), std::memory_order_release,
+                                      std::memory_order_relaxed)) {
       static_cast<void>(kept.release());
     }
   }
 
  private:
-  std::atomic<const Places*> places_{nullptr};
+  // A launch reads it cold: three parameters are in its first line.
+  struct alignas(kCodeLine) Kept {
+    Places places;
+  };
+
+  std::atomic<const Kept*> kept_{nullptr};
 };
 
 // A kernel's own parameters: `count` of them, or all if that is KernelInImage::kUnknown, where a
@@ -101,13 +107,14 @@ inline CUresult AskParams(const Driver& driver, CUfunction function, std::size_t
   return CUDA_SUCCESS;
 }
 
-// What every copy of a Kernel shares. It lives as long as its code.
-struct KernelState {
-  std::string name;
+// What every copy of a Kernel shares. It lives as long as its code. In one line: a launch reads it
+// cold.
+struct alignas(kCodeLine) KernelState {
   Code* code = nullptr;
-  std::uint32_t number = 0;   // among the kernels of its code that were asked for
-  CUkernel kernel = nullptr;  // where the code knows it without a context
+  std::uint32_t number = 0;  // among the kernels of its code that were asked for
   KernelParams params;
+  CUkernel kernel = nullptr;  // where the code knows it without a context
+  std::string name;
 };
 
 // A function in a context, which is kept for as long as this object.

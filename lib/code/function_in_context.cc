@@ -3,6 +3,7 @@
 #include "lib/code/function_in_context.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
@@ -129,45 +130,42 @@ CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capab
   return code;
 }
 
-CodeInContext::CodeInContext(const DeviceLimits& limits) : table_(new Table{}) {
-  table_->limits = limits;
-  table_->chunks[0].store(table_->first, std::memory_order_relaxed);
-}
-
-void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
+CodeInContext::~CodeInContext() {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* const driver = table->module != nullptr ? TryDriver(&code) : nullptr;
+  const DriverTable* const driver = module_ != nullptr ? TryDriver(&code) : nullptr;
   if (driver != nullptr) {
     const RelaxedScope relaxed;
-    if (relaxed.ok()) static_cast<void>(driver->ModuleUnload(table->module));
+    if (relaxed.ok()) static_cast<void>(driver->ModuleUnload(module_));
   }
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    Slot* const slots = table->chunks[chunk].load(std::memory_order_relaxed);
-    for (std::uint32_t slot = 0; slots != nullptr && slot < SlotsOf(chunk); ++slot) {
-      delete slots[slot].load(std::memory_order_relaxed);
-    }
-    if (chunk != 0) delete[] slots;
+  for (const std::atomic<FunctionInContext*>& chunk : chunks_) {
+    delete[] chunk.load(std::memory_order_relaxed);
   }
-  delete table;
 }
 
-FunctionInContext* CodeInContext::Keep(std::uint32_t number,
-                                       std::unique_ptr<FunctionInContext> found) const {
+FunctionInContext* CodeInContext::Keep(std::uint32_t number, const FunctionInContext& found) {
   const Place place = PlaceOf(number);
-  std::atomic<Slot*>& chunk = table_->chunks[place.chunk];
-  Slot* slots = chunk.load(std::memory_order_acquire);
-  if (slots == nullptr) {
-    std::unique_ptr<Slot[]> grown(new Slot[SlotsOf(place.chunk)]());
-    if (chunk.compare_exchange_strong(slots, grown.get(), std::memory_order_acq_rel)) {
-      slots = grown.release();
+  FunctionInContext* chunk = Chunk(place.chunk);
+  if (chunk == nullptr) {
+    std::unique_ptr<FunctionInContext[]> grown(new FunctionInContext[SlotsOf(place.chunk)]);
+    if (chunks_[place.chunk].compare_exchange_strong(chunk, grown.get(),
+                                                     std::memory_order_acq_rel)) {
+      chunk = grown.release();
     }
   }
-  found->device = &table_->limits;
-  FunctionInContext* kept = nullptr;
-  if (slots[place.slot].compare_exchange_strong(kept, found.get(), std::memory_order_acq_rel)) {
-    kept = found.release();
-  }
-  return kept;
+  FunctionInContext& kept = chunk[place.slot];
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (kept.is_found.load(std::memory_order_relaxed)) return &kept;
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  kept.function = found.function;
+  kept.max_threads_per_block = found.max_threads_per_block;
+  kept.max_dynamic_shared_bytes.store(found.max_dynamic_shared_bytes.load(kRelaxed), kRelaxed);
+  kept.required_block = found.required_block;
+  kept.required_cluster.store(found.required_cluster.load(kRelaxed), kRelaxed);
+  kept.device = limits_;
+  kept.static_shared_bytes = found.static_shared_bytes;
+  kept.parameters = found.parameters;
+  kept.is_found.store(true, std::memory_order_release);
+  return &kept;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -11,9 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
@@ -33,14 +32,15 @@ constexpr unsigned SizeOf(std::uint64_t packed, int dimension) noexcept {
 
 // What the device of a context allows a launch there; 0 where it cannot do that at all.
 struct DeviceLimits {
-  CUdevice device = 0;
-  int max_threads_per_block = 0;
   int max_block[3] = {};  // x, y, z
   int max_grid[3] = {};
+  int cluster_launch = 0;
+  // What every launch reads ends here: see FunctionInContext.
+  CUdevice device = 0;
+  int max_threads_per_block = 0;
   int opt_in_shared_bytes = 0;  // of a block: the most that can be asked for
   int multiprocessors = 0;      // that the context has: of a green one, a part of the device's
   int cooperative_launch = 0;
-  int cluster_launch = 0;
 };
 
 // What its image says of a kernel.
@@ -53,22 +53,29 @@ struct KernelInImage {
   std::size_t parameters = kUnknown;  // how many it takes
 };
 
-struct FunctionInContext {
+constexpr std::size_t kCodeLine = 64;  // of a processor's cache
+
+// One block of memory, whose first line is all of it that a launch reads: the driver's own work
+// puts out of the cache what was there.
+struct alignas(kCodeLine) FunctionInContext {
   CUfunction function = nullptr;
-  const DeviceLimits* device = nullptr;
   int max_threads_per_block = 0;
-  int static_shared_bytes = 0;
   // Changes with SetMaxDynamicSharedBytes(), and behind our back with cuFuncSetAttribute: to
   // be asked again (AskMaxDynamicShared) before a launch is refused for it, and before one that a
   // capture would be lost with.
   std::atomic<int> max_dynamic_shared_bytes{0};
-  // The most that SetMaxDynamicSharedBytes() was asked for, which stays allowed.
-  std::atomic<int> allowed_shared_bytes{0};
-  KernelInImage in_image;
+  std::uint64_t required_block = 0;  // as of KernelInImage
   // As PackSizes(): what the grid must be a multiple of; 0 if nothing. Changes behind our back with
   // cuFuncSetAttribute, unless the kernel was compiled with it: to be asked again likewise.
   std::atomic<std::uint64_t> required_cluster{0};
+  std::atomic<bool> is_found{false};
+  DeviceLimits device;
+  int static_shared_bytes = 0;
+  // The most that SetMaxDynamicSharedBytes() was asked for, which stays allowed.
+  std::atomic<int> allowed_shared_bytes{0};
+  std::size_t parameters = KernelInImage::kUnknown;  // as of KernelInImage
 };
+static_assert(offsetof(FunctionInContext, device) + offsetof(DeviceLimits, device) == kCodeLine);
 
 // Asks for each of `wanted` until one fails: by FuncGetAttribute or DeviceGetAttribute.
 template <typename Attribute, typename Object>
@@ -101,55 +108,55 @@ CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, i
 class CodeInContext {
  public:
   // Without a module: the functions come from elsewhere, unless it adopts one.
-  explicit CodeInContext(const DeviceLimits& limits);
-  CodeInContext(CodeInContext&&) noexcept = default;
+  explicit CodeInContext(const DeviceLimits& limits) noexcept : limits_(limits) {}
+  // Of one in which nothing was found yet.
+  CodeInContext(CodeInContext&& other) noexcept
+      : limits_(other.limits_), module_(other.Adopt(nullptr)) {}
   CodeInContext& operator=(CodeInContext&&) = delete;
-  ~CodeInContext() = default;
+  ~CodeInContext();
   void Leak() noexcept { static_cast<void>(Adopt(nullptr)); }  // it is gone with its context
 
   // Owns `module`, and returns what it owned before.
-  CUmodule Adopt(CUmodule module) noexcept { return std::exchange(table_->module, module); }
+  CUmodule Adopt(CUmodule module) noexcept { return std::exchange(module_, module); }
 
-  [[nodiscard]] CUmodule module() const noexcept { return table_->module; }
+  [[nodiscard]] CUmodule module() const noexcept { return module_; }
 
   // nullptr if it was not found yet.
-  [[nodiscard]] FunctionInContext* At(std::uint32_t number) const noexcept {
+  [[nodiscard]] FunctionInContext* At(std::uint32_t number) noexcept {
     const Place place = PlaceOf(number);
-    const Slot* const chunk = table_->chunks[place.chunk].load(std::memory_order_acquire);
-    return chunk != nullptr ? chunk[place.slot].load(std::memory_order_acquire) : nullptr;
+    FunctionInContext* const chunk = Chunk(place.chunk);
+    if (chunk == nullptr) return nullptr;
+    FunctionInContext& function = chunk[place.slot];
+    return function.is_found.load(std::memory_order_acquire) ? &function : nullptr;
   }
 
   // Keeps `found` as the one of `number`, unless another thread was first; returns the one
   // that is kept. It lives as long as this object.
-  FunctionInContext* Keep(std::uint32_t number, std::unique_ptr<FunctionInContext> found) const;
+  FunctionInContext* Keep(std::uint32_t number, const FunctionInContext& found);
 
  private:
-  using Slot = std::atomic<FunctionInContext*>;
-
-  // Chunk c has kFirst << c slots, so that the table grows without moving what readers see.
-  static constexpr std::uint32_t kFirst = 16;
-  static constexpr int kChunks = 28;
+  // Chunk c has room for kFirst << c, so that there may be more without moving what readers see.
+  static constexpr std::uint32_t kFirst = 4;
+  static constexpr int kChunks = 30;
   static constexpr std::uint32_t SlotsOf(int chunk) noexcept { return kFirst << chunk; }
   struct Place {
     int chunk;
     std::uint32_t slot;
   };
+  [[nodiscard]] FunctionInContext* Chunk(int chunk) noexcept {
+    return chunk == 0 ? first_ : chunks_[chunk].load(std::memory_order_acquire);
+  }
   static constexpr Place PlaceOf(std::uint32_t number) noexcept {
     const std::uint32_t biased = number + kFirst;
     const int chunk = __builtin_clz(kFirst) - __builtin_clz(biased);
     return {chunk, biased - SlotsOf(chunk)};
   }
-  struct Table {
-    CUmodule module;
-    std::atomic<Slot*> chunks[kChunks];
-    DeviceLimits limits;
-    Slot first[kFirst];  // chunk 0: beside the rest, since a launch reads it cold
-  };
-  struct TableEnd {
-    void operator()(Table* table) const noexcept;
-  };
 
-  std::unique_ptr<Table, TableEnd> table_;
+  FunctionInContext first_[kFirst];
+  std::atomic<FunctionInContext*> chunks_[kChunks] = {};  // 0: none, that is first_
+  const DeviceLimits limits_;
+  CUmodule module_ = nullptr;
+  std::mutex mutex_;  // held while a function becomes one that is found
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -119,7 +119,7 @@ absl::Status Kernel::SetMaxDynamicSharedBytes(const ContextRef& context, std::si
   CUGUEST_RETURN_IF_CUDA_ERROR(
       code, KernelText("use", kernel),
       absl::StrCat(bytes, " bytes of dynamic shared memory beside ", function.static_shared_bytes,
-                   " static ones; the device has ", function.device->opt_in_shared_bytes,
+                   " static ones; the device has ", function.device.opt_in_shared_bytes,
                    " for a block"));
   return absl::OkStatus();
 }
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::ParametersIn(
   CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncGetParamInfo).status());
   internal::KernelParams::Places takes;
   CUGUEST_RETURN_IF_CUDA_ERROR(
-      internal::AskParams(driver, function.function, function.in_image.parameters, &takes),
+      internal::AskParams(driver, function.function, function.parameters, &takes),
       KernelText("use", kernel));
   return std::vector<Kernel::Parameter>(takes.begin(), takes.end());
 }

@@ -144,7 +144,7 @@ absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& contex
   if (found.function == nullptr) {
     CUGUEST_ASSIGN_OR_RETURN(found, FindFunctionSlowly(*state, context));
   }
-  const std::uint64_t required = found.function->in_image.required_block;
+  const std::uint64_t required = found.function->required_block;
   if (SizeOf(required, 1) == 1 && SizeOf(required, 2) == 1) return SizeOf(required, 0);
   return std::min(kUsual, static_cast<unsigned>(found.function->max_threads_per_block));
 }

@@ -82,17 +82,17 @@ absl::Status CheckBlock(const KernelInContext& launched, const LaunchShape::Dim3
   const FunctionInContext& function = launched.function;
   const int most = function.max_threads_per_block;
   if (ThreadsOf(block) > static_cast<std::uint64_t>(most)) {
-    const bool is_device = most >= function.device->max_threads_per_block;
+    const bool is_device = most >= function.device.max_threads_per_block;
     return Refused(launched, "a block of ", SizesText(block), " is ", ThreadsOf(block),
                    " threads, and the ", is_device ? "device" : "kernel", " allows ", most,
                    is_device ? "" : ", by its launch bounds or for its registers");
   }
-  if (function.in_image.required_block == 0 || FitsBlock(block, function.in_image.required_block)) {
+  if (function.required_block == 0 || FitsBlock(block, function.required_block)) {
     return absl::OkStatus();
   }
   return Refused(launched, "a block of ", SizesText(block),
                  " threads is asked for, and the kernel is compiled for one of ",
-                 SizesText(Unpacked(function.in_image.required_block)), " (.reqntid)");
+                 SizesText(Unpacked(function.required_block)), " (.reqntid)");
 }
 
 absl::Status CheckRequiredCluster(const KernelInContext& launched, const LaunchShape& shape) {
@@ -111,7 +111,7 @@ absl::Status CheckRequiredCluster(const KernelInContext& launched, const LaunchS
 
 absl::Status RefuseSharedBytes(const KernelInContext& launched, std::size_t bytes) {
   const FunctionInContext& function = launched.function;
-  const int opt_in = function.device->opt_in_shared_bytes;
+  const int opt_in = function.device.opt_in_shared_bytes;
   const std::string given = absl::StrCat(
       bytes, " bytes of dynamic shared memory are asked for, and ",
       function.max_dynamic_shared_bytes.load(std::memory_order_relaxed), " are allowed");
@@ -158,7 +158,7 @@ absl::Status CheckPortable(const KernelInContext& launched, const LaunchShape::D
 }
 
 absl::Status CheckCooperative(const KernelInContext& launched, const LaunchShape& shape) {
-  const DeviceLimits& device = *launched.function.device;
+  const DeviceLimits& device = launched.function.device;
   const std::string doing = KernelText("launch", launched.kernel);
   if (device.cooperative_launch == 0) {
     return absl::UnimplementedError(doing + ": the device has no cooperative launch");
@@ -181,7 +181,7 @@ absl::Status CheckCooperative(const KernelInContext& launched, const LaunchShape
 absl::Status RefuseShape(const KernelInContext& launched, const LaunchShape& shape) {
   CUGUEST_RETURN_IF_CUDA_ERROR(AskChangingLimits(launched.driver, &launched.function),
                                KernelText("launch", launched.kernel), "which shapes it allows");
-  const DeviceLimits& device = *launched.function.device;
+  const DeviceLimits& device = launched.function.device;
   if (FitsLimits(shape, launched.function)) return absl::OkStatus();
   CUGUEST_RETURN_IF_ERROR(CheckDimensions(launched, "grid", shape.grid, device.max_grid));
   CUGUEST_RETURN_IF_ERROR(CheckDimensions(launched, "block", shape.block, device.max_block));
@@ -196,7 +196,7 @@ absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& pa
   KernelParams::Places takes;
   // Before a launch is refused the driver is asked, not the image.
   const std::size_t count =
-      function.in_image.parameters == params.count ? params.count : KernelInImage::kUnknown;
+      function.parameters == params.count ? params.count : KernelInImage::kUnknown;
   CUGUEST_RETURN_IF_CUDA_ERROR(AskParams(driver, function.function, count, &takes),
                                KernelText("launch", kernel),
                                absl::StrCat("what its parameter ", takes.size() + 1, " is"));
@@ -213,7 +213,7 @@ absl::Status CheckParams(const KernelInContext& launched, const LaunchParams& pa
 }
 
 absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& params) {
-  const CUdevice here = launched.function.device->device;
+  const CUdevice here = launched.function.device.device;
   for (std::size_t i = 0; i < params.count; ++i) {
     const CUdevice device = params.devices[i];
     if (device == kNoDeviceMemory || device == here) continue;
@@ -272,7 +272,7 @@ absl::StatusOr<int> CountClusters(const KernelInContext& launched, const LaunchS
                                   const CUlaunchConfig& config) {
   const std::string doing = KernelText("launch", launched.kernel);
   CUGUEST_RETURN_IF_ERROR(CheckCluster(launched, *shape.cluster, shape.grid));
-  if (launched.function.device->cluster_launch == 0) {
+  if (launched.function.device.cluster_launch == 0) {
     return absl::UnimplementedError(doing +
                                     ": the device has no clusters; compute capability 9.0 has");
   }

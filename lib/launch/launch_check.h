@@ -52,21 +52,21 @@ inline bool FitsBlock(const LaunchShape::Dim3& block, std::uint64_t required) {
 }
 
 inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& function) {
-  const DeviceLimits& device = *function.device;
+  const DeviceLimits& device = function.device;
   const std::uint64_t cluster = function.required_cluster.load(std::memory_order_relaxed);
   return IsWithin(shape.grid, device.max_grid) && IsWithin(shape.block, device.max_block) &&
          ThreadsOf(shape.block) <= static_cast<std::uint64_t>(function.max_threads_per_block) &&
          shape.shared_bytes <= static_cast<std::size_t>(function.max_dynamic_shared_bytes.load(
                                    std::memory_order_relaxed)) &&
-         (__builtin_expect(function.in_image.required_block == 0, 1) ||
-          FitsBlock(shape.block, function.in_image.required_block)) &&
+         (__builtin_expect(function.required_block == 0, 1) ||
+          FitsBlock(shape.block, function.required_block)) &&
          (__builtin_expect(cluster == 0, 1) || FitsCluster(shape, cluster));
 }
 
 // Whether what FitsLimits() has compared can have been changed by others: what would have the
 // driver refuse the launch, and lose the stream's capture.
 inline bool CanHaveChanged(const LaunchShape& shape, const FunctionInContext& function) {
-  return shape.shared_bytes != 0 || function.device->cluster_launch != 0;
+  return shape.shared_bytes != 0 || function.device.cluster_launch != 0;
 }
 
 // Whether SetMaxDynamicSharedBytes() has allowed the launch its shared memory.

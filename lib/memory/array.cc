@@ -135,6 +135,7 @@ class ArrayTask {
     copy.Depth = copy_.depth;
     return stream != nullptr ? driver.Memcpy3DAsync(&copy, stream->get()) : driver.Memcpy3D(&copy);
   }
+  static CUresult Wait(const Driver& driver) { return internal::WaitForStream0(driver); }
 
  private:
   absl::Status Refused(const std::string& why) const {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
+#include "lib/acquire/pointer_attributes.h"
 #include "lib/memory/run_copy.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
@@ -53,6 +54,19 @@ struct Task {
   std::array<const ContextRef*, 2> owners() const { return {OwnerOf(to), OwnerOf(from)}; }
   CUresult Do(const Driver& driver, const StreamRef* stream) const {
     return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
+  }
+
+  // cuMemcpyDtoH returns when the copy is done, to pageable and to pinned memory (CUDA Driver API,
+  // "API synchronization behavior"). That does not say so of managed memory, which the host's end
+  // may be.
+  CUresult Wait(const Driver& driver) const {
+    if (value != nullptr || to.range != nullptr) return WaitForStream0(driver);
+    PointerAttributes host;
+    const CUresult code = ReadAttributes(driver, to.address, &host);
+    if (code != CUDA_SUCCESS) return code;
+    const bool is_of_host =
+        host.is_managed == 0 && (!host.IsKnown() || host.type == CU_MEMORYTYPE_HOST);
+    return is_of_host ? CUDA_SUCCESS : WaitForStream0(driver);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/guard/nesting.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/memory/in_context.h"
 #include "lib/status/object_text.h"
@@ -65,6 +67,66 @@ absl::Status NoStream(std::string_view doing) {
 
 absl::Status NoHostMemory(std::string_view doing) {
   return ToStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
+}
+
+struct OrderedOutcome {
+  CUresult code;
+  const char* reason;
+  bool is_stream_gone = false;  // with its context
+};
+
+// Calls `call` for the order of `stream`, whose context is alive and which does not capture.
+//
+// Only what means the current context needs it current; the driver finds that of a created stream
+// by itself, also where nothing is current (cudasim/test/pool_facts_test.cc). Where a dead context
+// is current it may refuse (it does refuse cuMemFree), and is asked again in the stream's.
+template <typename Call>
+OrderedOutcome CallInOrder(const StreamRef& stream, const Call& call) noexcept {
+  std::optional<ContextGuard> guard;
+  CUresult code = CUDA_SUCCESS;
+  if (MeansCurrent(stream.get())) {
+    code = guard.emplace(stream.context(), GuardMode::kElide, Location::Here()).result();
+  } else {
+    code = stream.context().Check();
+  }
+  const auto refused = [&] {
+    return OrderedOutcome{code, Advice(code), code == CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  };
+  if (code != CUDA_SUCCESS) return refused();
+  code = CheckNotCapturing(stream.get(), kWhileCaptured);
+  if (code != CUDA_SUCCESS) return {code, WhyNot(code)};
+  const RelaxedScope relaxed;
+  code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = call();
+  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED && !guard) {
+    const ContextGuard inner(stream.context());
+    code = inner.result();
+    if (code != CUDA_SUCCESS) return refused();
+    code = call();
+  }
+  return {code, ""};
+}
+
+// The device of the context that the calling thread asked about last. The driver gives its id to
+// no other context, and a context stays on its device. Below CUDA 12.0 there is no id.
+struct KnownDevice {
+  unsigned long long id = 0;
+  CUdevice device = 0;
+};
+CUGUEST_THREAD_LOCAL(KnownDevice) t_known_device;
+
+// Of a living context.
+CUresult AskDeviceOnce(const DriverTable& driver, const ContextRef& context,
+                       CUdevice* device) noexcept {
+  KnownDevice& known = t_known_device;
+  if (known.id == context.id() && known.id != 0) {
+    *device = known.device;
+    return CUDA_SUCCESS;
+  }
+  const ContextGuard guard(context);
+  const CUresult code = guard.ok() ? driver.CtxGetDevice(device) : guard.result();
+  if (code == CUDA_SUCCESS) known = {context.id(), *device};
+  return code;
 }
 
 // Frees memory of no context, at once. That works with nothing current, or any living context, but
@@ -149,20 +211,21 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemAllocAsync).status());
-  const ContextGuard guard(stream.context());
-  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
-  if (bytes == 0) return OwnedMemory();
-  const CUresult refusal = CheckNotCapturing(stream.get(), kWhileCaptured);
-  CUGUEST_RETURN_IF_CUDA_ERROR(refusal, AllocateText(bytes), WhyNot(refusal));
+  if (bytes == 0) {
+    const CUresult code = stream.context().Check();
+    CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), Advice(code));
+    return OwnedMemory();
+  }
   StreamUse use;
   if (!use.Begin(stream)) return NoHostMemory(AllocateText(bytes));
-  const RelaxedScope relaxed;
   CUdevice device = 0;
   CUdeviceptr pointer = 0;
-  CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = driver->CtxGetDevice(&device);
-  if (code == CUDA_SUCCESS) code = driver->MemAllocAsync(&pointer, bytes, stream.get());
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), "from a pool");
+  const OrderedOutcome outcome = CallInOrder(stream, [&] {
+    const CUresult code = AskDeviceOnce(*driver, stream.context(), &device);
+    return code == CUDA_SUCCESS ? driver->MemAllocAsync(&pointer, bytes, stream.get()) : code;
+  });
+  CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, AllocateText(bytes),
+                               *outcome.reason != '\0' ? outcome.reason : "from a pool");
   OwnedMemory owned({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
   owned.use_ = std::move(use);
   return owned;
@@ -246,15 +309,14 @@ OwnedMemory::OwnedMemory(const MemoryRange& range, const StreamRef& stream) noex
 
 absl::Status OwnedMemory::Release() {
   if (range_.pointer == 0) return absl::OkStatus();
-  const bool is_ordered = IsOrdered();
-  if (is_ordered && IsOfAnotherThread()) {
+  if (IsOfAnotherThread() && stream_.context().Check() != CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return absl::FailedPreconditionError(absl::StrCat(
         FreeText(range_),
         ": it is in the order of the per-thread stream of another thread, which cannot be named "
         "here: free it on that thread, or with FreeAsync() in a stream that waits for its work"));
   }
   const MemoryRange range = range_;
-  const Outcome outcome = is_ordered ? TryFreeInOrder() : TryFreeAtOnce();
+  const Outcome outcome = TryFree(stream_);
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
 }
@@ -274,34 +336,33 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 // of all threads.
 void OwnedMemory::End() noexcept {
   if (range_.pointer == 0) return;
-  if (!IsOrdered()) {
-    static_cast<void>(TryFreeAtOnce());
-  } else if (IsOfAnotherThread()) {
-    static_cast<void>(TryFreeIn(StreamRef::Borrow(CU_STREAM_LEGACY, stream_.context())));
-  } else {
-    static_cast<void>(TryFreeInOrder());
-  }
-}
-
-// When the stream's context is over, nothing of the stream still uses pool memory.
-bool OwnedMemory::IsOrdered() const noexcept {
-  return !IsEmpty(stream_) && stream_.context().Check() != CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  static_cast<void>(TryFree(
+      IsOfAnotherThread() ? StreamRef::Borrow(CU_STREAM_LEGACY, stream_.context()) : stream_));
 }
 
 bool OwnedMemory::IsOfAnotherThread() const noexcept {
   return stream_.get() == CU_STREAM_PER_THREAD && thread_ != ThreadNumber();
 }
 
-// In its own stream, or behind the work of that where it has ended.
-OwnedMemory::Outcome OwnedMemory::TryFreeInOrder() noexcept {
-  if (!use_.is_over()) return TryFreeIn(stream_);
+// When the stream's context is gone, nothing of the stream still uses the memory.
+OwnedMemory::Outcome OwnedMemory::TryFree(const StreamRef& stream) noexcept {
+  if (IsEmpty(stream)) return TryFreeAtOnce();
+  const Outcome outcome = use_.is_over() ? TryFreeBehindEnd() : TryFreeIn(stream);
+  return outcome.reason == kStreamIsOver ? TryFreeAtOnce() : outcome;
+}
+
+// Behind the work of its own stream, which has ended.
+OwnedMemory::Outcome OwnedMemory::TryFreeBehindEnd() noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* const driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
+  const ContextGuard guard(stream_.context());
+  if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
+  }
+  if (!guard.ok()) return Settle(guard.result(), guard.advice());
   const CUevent last = use_.last();
   if (last == nullptr) return Settle(CUDA_ERROR_INVALID_HANDLE, kStreamHasEnded);
-  const ContextGuard guard(stream_.context());
-  if (!guard.ok()) return Settle(guard.result(), guard.advice());
   const RelaxedScope relaxed;
   if (!relaxed.ok()) return Settle(relaxed.result());
   // What a context owns would not be given back: see Note [Memory freed in a stream that ends].
@@ -323,24 +384,20 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
-  if (driver->MemFreeAsync == nullptr) return Settle(CUDA_ERROR_NOT_SUPPORTED);
-  if (range_.context.get() != nullptr) {
+  const bool is_gone_with_stream = range_.context == stream.context();
+  if (range_.context.get() != nullptr && !is_gone_with_stream) {
     code = range_.context.Check();
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
     if (code != CUDA_SUCCESS) return Settle(code);
   }
-  const ContextGuard guard(stream.context());
+  const OrderedOutcome outcome = CallInOrder(stream, [&] {
+    if (driver->MemFreeAsync == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+    return driver->MemFreeAsync(range_.pointer, stream.get());
+  });
+  if (!outcome.is_stream_gone) return Settle(outcome.code, outcome.reason);
+  if (is_gone_with_stream) return SettleGone();
   // The end of another context than the memory's is not told as the end of the memory.
-  if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
-    return Settle(CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver);
-  }
-  if (!guard.ok()) return Settle(guard.result(), guard.advice());
-  code = CheckNotCapturing(stream.get(), kWhileCaptured);
-  if (code != CUDA_SUCCESS) return Settle(code, WhyNot(code));
-  const RelaxedScope relaxed;
-  code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = driver->MemFreeAsync(range_.pointer, stream.get());
-  return Settle(code);
+  return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
 }
 
 OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {

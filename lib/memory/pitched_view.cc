@@ -94,6 +94,7 @@ class RowsTask {
     copy.Depth = 1;
     return stream != nullptr ? driver.Memcpy3DAsync(&copy, stream->get()) : driver.Memcpy3D(&copy);
   }
+  static CUresult Wait(const Driver& driver) { return WaitForStream0(driver); }
 
  private:
   static CUmemorytype TypeOf(const RowsEnd& end) {

@@ -41,15 +41,31 @@ inline const MemoryRange& HomeOf(const CopyEnd& to, const CopyEnd& from) {
                                                                               : *to.range;
 }
 
-// That both ends are still there, as far as their contexts tell.
+inline std::string OwnerText(const ContextRef& owner) {
+  return absl::StrCat("memory of ", ContextText(owner.get()));
+}
+
+// That both ends are still there, as far as their contexts tell. What `place` owns is asked about
+// when that is entered.
 template <typename Task>
-absl::Status CheckLives(const Task& task) {
+absl::Status CheckLives(const Task& task, const ContextRef& place) {
   for (const ContextRef* owner : task.owners()) {
-    if (owner == nullptr) continue;
-    CUGUEST_RETURN_IF_CUDA_ERROR(owner->Check(), task.Text(),
-                                 absl::StrCat("memory of ", ContextText(owner->get())));
+    if (owner == nullptr || *owner == place) continue;
+    CUGUEST_RETURN_IF_CUDA_ERROR(owner->Check(), task.Text(), OwnerText(*owner));
   }
   return absl::OkStatus();
+}
+
+inline CUresult WaitForStream0(const Driver& driver) {
+  return driver.StreamSynchronize(CU_STREAM_LEGACY);
+}
+
+template <typename Task>
+std::string WhyNotEntered(const Task& task, const ContextRef& place, const ContextGuard& guard) {
+  for (const ContextRef* owner : task.owners()) {
+    if (owner != nullptr && *owner == place) return OwnerText(place);
+  }
+  return guard.advice();
 }
 
 // Of the current context's stream 0. A driver that cannot say whether something captures
@@ -69,23 +85,23 @@ absl::Status RefuseInCapture(const Task& task) {
 // Without a stream: on stream 0, until it is done.
 //
 // A task has the memory that it belongs to (home), the contexts that own its ends, what it does
-// once inside one, and the words for it.
+// once inside one, and without a stream waits for, and the words for it.
 template <typename Task>
 absl::Status RunCopy(const Task& task, const StreamRef* stream) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (stream != nullptr && stream->context().get() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }
-  CUGUEST_RETURN_IF_ERROR(CheckLives(task));
   Acquired acquired;
   const ContextRef* place = stream != nullptr ? &stream->context() : &task.home().context;
+  CUGUEST_RETURN_IF_ERROR(CheckLives(task, *place));
   if (place->get() == nullptr) {
     acquired = AcquireOn(task.home().device);
     CUGUEST_RETURN_IF_ERROR(acquired);
     place = &acquired.context();
   }
   const ContextGuard guard(*place);
-  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), WhyNotEntered(task, *place, guard));
   if (stream == nullptr || IsLegacy(stream->get())) {
     CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
   }
@@ -96,7 +112,7 @@ absl::Status RunCopy(const Task& task, const StreamRef* stream) {
   const RelaxedScope relaxed;  // for the captures of other contexts and threads
   CUresult code = relaxed.result();
   if (code == CUDA_SUCCESS) code = task.Do(*driver, nullptr);
-  if (code == CUDA_SUCCESS) code = driver->StreamSynchronize(CU_STREAM_LEGACY);
+  if (code == CUDA_SUCCESS) code = task.Wait(*driver);
   CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text());
   return absl::OkStatus();
 }

@@ -23,7 +23,7 @@ struct UsedStream {
   const pid_t process = getpid();
   StreamRef stream;
   unsigned users = 0;
-  bool is_over = false;
+  Atomic<bool> is_over{false};  // written with g_mutex held
   CUevent last = nullptr;
   UsedStream* next = nullptr;
 };
@@ -36,8 +36,9 @@ UsedStream* g_first = nullptr;
 // With g_mutex held. Of the streams with this handle, the one that is not over.
 UsedStream* Find(const StreamRef& stream) noexcept {
   UsedStream* used = g_first;
-  while (used != nullptr && (used->is_over || used->stream.get() != stream.get() ||
-                             used->stream.context() != stream.context())) {
+  while (used != nullptr &&
+         (used->is_over.load(std::memory_order_relaxed) || used->stream.get() != stream.get() ||
+          used->stream.context() != stream.context())) {
     used = used->next;
   }
   return used;
@@ -95,9 +96,7 @@ bool StreamUse::Begin(const StreamRef& stream) noexcept {
 }
 
 bool StreamUse::is_over() const noexcept {
-  if (used_ == nullptr || used_->IsOfParent()) return false;
-  const std::lock_guard<Mutex> lock(g_mutex);
-  return used_->is_over;
+  return used_ != nullptr && !used_->IsOfParent() && used_->is_over.load(std::memory_order_acquire);
 }
 
 CUevent StreamUse::last() const noexcept {
@@ -113,7 +112,7 @@ EndOfStream::EndOfStream(const StreamRef& stream) noexcept
         UsedStream* const used = Find(stream);
         if (used == nullptr) return used;
         ++used->users;  // this one
-        used->is_over = true;
+        used->is_over.store(true, std::memory_order_release);
         return used;
       }()) {
   if (used_ == nullptr) return;
@@ -131,7 +130,7 @@ void EndOfStream::Undo() noexcept {
   CUevent last = nullptr;
   {
     const std::lock_guard<Mutex> lock(g_mutex);
-    used_->is_over = false;
+    used_->is_over.store(false, std::memory_order_release);
     last = std::exchange(used_->last, nullptr);
   }
   if (last != nullptr) static_cast<void>(ResolvedDriver().EventDestroy(last));

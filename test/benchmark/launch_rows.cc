@@ -82,8 +82,6 @@ void LaunchPacked(const Objects& objects) {
   LaunchRaw(objects, nullptr, extra);
 }
 
-constexpr char kCallsOfLaunch[] = "`cuCtxGetId`, `cuLaunchKernel`";
-
 Rows Make() {
   cudasim::Sim::RegisterKernel("count_up", [](const cudasim::SimLaunch&) { return CUDA_SUCCESS; });
   const auto objects = std::make_shared<Objects>();
@@ -94,8 +92,10 @@ Rows Make() {
   group.Add("`cuLaunchKernel`", [&all](std::size_t) { LaunchValues(all); });
   group.Add("`cuLaunchKernel`, again", [&all](std::size_t) { LaunchValues(all); });
   group.Add("`cuLaunchKernel`, a buffer of parameters", [&all](std::size_t) { LaunchPacked(all); });
-  group.Add(kCallsOfLaunch, [&all](std::size_t) {
+  group.Add("what `Launch` calls", [&all](std::size_t) {  // on a device with clusters
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     AskForId(all.ref.get());
+    all.driver.StreamIsCapturing(all.stream.get(), &status);
     LaunchValues(all);
   });
   group.Add("`Launch`, values", [&all](std::size_t) {

@@ -55,6 +55,21 @@ Group Allocating(Objects& objects) {
   return group;
 }
 
+template <typename Call>
+CUresult InRelaxedMode(const Driver& driver, const Call& call) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver.ThreadExchangeStreamCaptureMode(&mode);
+  const CUresult code = call();
+  driver.ThreadExchangeStreamCaptureMode(&mode);
+  return code;
+}
+
+void AskBeforeOrderedCall(const Objects& objects, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  AskForId(objects.ref.get());
+  objects.driver.StreamIsCapturing(stream, &status);
+}
+
 Group AllocatingInStream(Objects& objects) {
   Group group = {"the same in a stream", TheWorld().user, {1, 4}, 50, {}};
   group.settle = [&objects] { REQUIRE(objects.streams[0].ref().Synchronize().ok()); };
@@ -63,6 +78,16 @@ Group AllocatingInStream(Objects& objects) {
     CUdeviceptr pointer = 0;
     REQUIRE(objects.driver.MemAllocAsync(&pointer, 1 << 20, stream) == CUDA_SUCCESS);
     objects.driver.MemFreeAsync(pointer, stream);
+  });
+  group.Add("what `AllocateAsync` and the free call", [&objects](std::size_t thread) {
+    const CUstream stream = objects.streams[thread].get();
+    CUdeviceptr pointer = 0;
+    AskBeforeOrderedCall(objects, stream);
+    REQUIRE(InRelaxedMode(objects.driver, [&] {
+              return objects.driver.MemAllocAsync(&pointer, 1 << 20, stream);
+            }) == CUDA_SUCCESS);
+    AskBeforeOrderedCall(objects, stream);
+    InRelaxedMode(objects.driver, [&] { return objects.driver.MemFreeAsync(pointer, stream); });
   });
   group.Add("`DeviceBuffer::AllocateAsync`, destroyed", [&objects](std::size_t thread) {
     REQUIRE(DeviceBuffer<char>::AllocateAsync(objects.streams[thread].ref(), 1 << 20).ok());

@@ -107,6 +107,10 @@ BOOST_AUTO_TEST_CASE(
                  "kernels that require a cluster (CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)")) {
   const Kernels kernels;
   const LaunchShape right{{4, 2}, 32};
+  Sim::ResetCalls();
+  REFUSES(Launch(kernels.Get("cluster"), {{3, 2}, 32}, kernels.stream()), kInvalidArgument,
+          "no multiple");
+  if (Sim::IsActive()) BOOST_TEST(Sim::Calls("cuLaunchKernel") == 0U);
   Check(kernels, "cluster", right, {{3, 2}, 32},
         "a grid of 3 x 2 x 1 blocks is no multiple of the cluster of 2 x 2 x 1 blocks that the "
         "kernel requires");

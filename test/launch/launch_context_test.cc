@@ -252,6 +252,11 @@ BOOST_AUTO_TEST_CASE(driver_calls, *OnlySim()) {
   };
   const auto special = [&] { return CountUpOnSpecial(counter); };
   SUCCEEDS(counter.CountUp());
+  LaunchShape with_shared = counter.shape();
+  with_shared.shared_bytes = 64;
+  cuguest_test::BeginCount();
+  SUCCEEDS(counter.CountUp(with_shared, counter.stream()));
+  BOOST_TEST(Sim::TotalCalls() == 3U);  // within the limit that is known since the first launch
   SUCCEEDS(packed());
   const unsigned plain = HasDriver(11080) ? 3 : 2;  // with clusters, or without
   BOOST_TEST(calls(count_up) == plain);

@@ -464,16 +464,40 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
-    BOOST_TEST(cost(Upload(view, ints)) == 9 + switched);
-    BOOST_TEST(cost(Download(view, ints)) == 9 + switched);
-    BOOST_TEST(cost(Download(view).status()) == 9 + switched);
+    BOOST_TEST(cost(Upload(view, ints)) == 8 + switched);
+    BOOST_TEST(cost(Download(view, ints)) == 8 + switched);
+    BOOST_TEST(cost(Download(view).status()) == 8 + switched);
     BOOST_TEST(cost(Download(View()).status()) == 0u);
-    BOOST_TEST(cost(Zero(view)) == 9 + switched);
-    BOOST_TEST(cost(Copy(view, others)) == 10 + switched);
-    BOOST_TEST(cost(UploadAsync(view, ints, stream)) == 5 + switched);
-    BOOST_TEST(cost(CopyAsync(view, others, stream)) == 6 + switched);
+    BOOST_TEST(cost(Zero(view)) == 8 + switched);
+    BOOST_TEST(cost(Copy(view, others)) == 9 + switched);
+    BOOST_TEST(cost(UploadAsync(view, ints, stream)) == 4 + switched);
+    BOOST_TEST(cost(CopyAsync(view, others, stream)) == 5 + switched);
   }
   SetStack({});
+}
+
+// cuMemcpyDtoH has waited for what it copies to the host, and may not have for other memory.
+BOOST_AUTO_TEST_CASE(a_download_waits_once, *OnlySim()) {
+  const Owner owner;
+  const Memories all(owner);
+  const View view = Borrowed(all.device);
+  Ints pageable(kInts);
+  const auto waits = [&](void* to) {
+    Sim::ResetCalls();
+    SUCCEEDS(Download(view, HostSpan<int>(static_cast<int*>(to), kInts)));
+    return Sim::Calls("cuStreamSynchronize");
+  };
+  const auto at = [](CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); };
+  BOOST_TEST(waits(pageable.data()) == 0U);
+  BOOST_TEST(waits(at(all.pinned)) == 0U);
+  BOOST_TEST(waits(at(all.registered)) == 0U);
+  BOOST_TEST(waits(at(all.managed)) == 1U);
+  BOOST_TEST(waits(at(all.pool)) == 1U);
+  Sim::ResetCalls();
+  SUCCEEDS(Upload(view, pageable));
+  SUCCEEDS(Zero(view));
+  SUCCEEDS(Copy(view, Borrowed(all.pool)));
+  BOOST_TEST(Sim::Calls("cuStreamSynchronize") == 3U);
 }
 
 // Behind what was submitted to the stream, and done when it returns.

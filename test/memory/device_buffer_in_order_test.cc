@@ -355,6 +355,32 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_not_destroyed_has_not_ended, *OnlySim()) {
   SUCCEEDS(buffer.FreeAsync(Ref(owner)));
 }
 
+// A driver may refuse a created stream's memory where a dead context is current.
+BOOST_AUTO_TEST_CASE(memory_of_a_created_stream_over_a_dead_context) {
+  const Owner owner;
+  for (const bool refuses : {false, true}) {
+    if (refuses && !Sim::IsActive()) continue;
+    PushDeadContext();
+    const Undisturbed undisturbed;
+    Sim::ResetCalls();
+    if (refuses) Sim::FailCall("cuMemAllocAsync", 1, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+    const CUdeviceptr pointer = buffer.get();
+    if (refuses) Sim::FailCall("cuMemFreeAsync", 1, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    SUCCEEDS(buffer.Release());
+    Sim::ClearFaults();
+    if (Sim::IsActive()) {
+      const unsigned tries = refuses ? 2 : 1;
+      BOOST_TEST(Sim::Calls("cuMemAllocAsync") == tries);
+      BOOST_TEST(Sim::Calls("cuMemFreeAsync") == tries);
+      BOOST_TEST(Sim::Calls("cuMemFree") == 0U);
+    }
+    SUCCEEDS(Ref(owner).Synchronize());
+    BOOST_TEST(!IsThere(pointer));
+  }
+  SetStack({});
+}
+
 // A dead entry stays on a stack until it is popped, as after cudaDeviceReset().
 BOOST_AUTO_TEST_CASE(pool_memory_is_freed_over_a_dead_entry) {
   const Owner below;

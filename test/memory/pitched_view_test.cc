@@ -298,10 +298,10 @@ BOOST_AUTO_TEST_CASE(cost, *OnlySim()) {
   };
   BOOST_TEST(calls([&] { return Copy(picture, their_picture); }) ==
              calls([&] { return Copy(frame.buffer.view(), theirs.buffer.view()); }));
-  BOOST_TEST(calls([&] { return Upload(picture, packed); }) == 11U);
+  BOOST_TEST(calls([&] { return Upload(picture, packed); }) == 10U);
   SetStack({owner.get()});
-  BOOST_TEST(calls([&] { return Upload(picture, packed); }) == 9U);
-  BOOST_TEST(calls([&] { return UploadAsync(picture, packed, Ref(owner)); }) == 5U);
+  BOOST_TEST(calls([&] { return Upload(picture, packed); }) == 8U);
+  BOOST_TEST(calls([&] { return UploadAsync(picture, packed, Ref(owner)); }) == 4U);
   SetStack({});
 }
 

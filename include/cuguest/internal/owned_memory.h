@@ -80,10 +80,10 @@ class CUGUEST_API OwnedMemory {
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
   void End() noexcept;
-  [[nodiscard]] bool IsOrdered() const noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
+  Outcome TryFree(const StreamRef& stream) noexcept;
   Outcome TryFreeIn(const StreamRef& stream) noexcept;
-  Outcome TryFreeInOrder() noexcept;
+  Outcome TryFreeBehindEnd() noexcept;
   Outcome TryFreeAtOnce() noexcept;
   Outcome Settle(CUresult code, const char* reason = "") noexcept;
   Outcome SettleGone() noexcept;
