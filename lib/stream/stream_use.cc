@@ -2,13 +2,12 @@
 
 #include "lib/stream/stream_use.h"
 
-#include <unistd.h>
-
 #include <mutex>
 #include <new>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/internal/concurrency.h"
+#include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
 
@@ -18,9 +17,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // this one was forked from is left alone: CUDA does not work here then, and another thread of the
 // parent's may have had the lock.
 struct UsedStream {
-  bool IsOfParent() const noexcept { return process != getpid(); }
+  bool IsOfParent() const noexcept { return process != ProcessNumber(); }
 
-  const pid_t process = getpid();
+  const unsigned process = ProcessNumber();
   StreamRef stream;
   unsigned users = 0;
   Atomic<bool> is_over{false};  // written with g_mutex held
