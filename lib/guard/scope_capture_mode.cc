@@ -7,6 +7,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
 #include "lib/guard/records.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -21,18 +22,23 @@ CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
 CUresult CloseCaptureMode(unsigned slot, Location where) {
   const unsigned modes = records::At(slot).extra;
   records::Free(slot);
-  auto mode = static_cast<CUstreamCaptureMode>(modes >> 8);
-  const CUresult code = ExchangeCaptureMode(&mode);
-  const bool is_ours = mode == static_cast<CUstreamCaptureMode>(modes & 0xFF);
-  if (code == CUDA_SUCCESS && is_ours) return CUDA_SUCCESS;
-  const Incident::Repair repair =
-      code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
-  return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+  return RestoreCaptureMode(static_cast<CUstreamCaptureMode>(modes & 0xFF),
+                            static_cast<CUstreamCaptureMode>(modes >> 8), where);
 }
 
 constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
 
 }  // namespace
+
+CUresult RestoreCaptureMode(CUstreamCaptureMode ours, CUstreamCaptureMode callers,
+                            Location where) noexcept {
+  CUstreamCaptureMode mode = callers;
+  const CUresult code = ExchangeCaptureMode(&mode);
+  if (code == CUDA_SUCCESS && mode == ours) return CUDA_SUCCESS;
+  const Incident::Repair repair =
+      code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
+  return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+}
 
 void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept {
   const Incarnation none = Incarnation::Unknown(nullptr);
