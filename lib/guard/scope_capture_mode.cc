@@ -7,6 +7,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
 #include "lib/guard/records.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -18,26 +19,31 @@ CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
   return exchange != nullptr ? exchange(mode) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// Of a record that says `modes`, and is in use no more.
-CUresult RestoreCaptureMode(unsigned modes, Location where) {
-  auto mode = static_cast<CUstreamCaptureMode>(modes >> 8);
-  const CUresult code = ExchangeCaptureMode(&mode);
-  const bool is_ours = mode == static_cast<CUstreamCaptureMode>(modes & 0xFF);
-  if (code == CUDA_SUCCESS && is_ours) return CUDA_SUCCESS;
-  const Incident::Repair repair =
-      code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
-  return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+// Of a record that says `modes`.
+CUresult Restore(unsigned modes, Location where) {
+  return RestoreCaptureMode(static_cast<CUstreamCaptureMode>(modes & 0xFF),
+                            static_cast<CUstreamCaptureMode>(modes >> 8), where);
 }
 
 CUresult CloseCaptureMode(unsigned slot, Location where) {
   const unsigned modes = records::At(slot).extra;
   records::Free(slot);
-  return RestoreCaptureMode(modes, where);
+  return Restore(modes, where);
 }
 
 constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
 
 }  // namespace
+
+CUresult RestoreCaptureMode(CUstreamCaptureMode ours, CUstreamCaptureMode callers,
+                            Location where) noexcept {
+  CUstreamCaptureMode mode = callers;
+  const CUresult code = ExchangeCaptureMode(&mode);
+  if (code == CUDA_SUCCESS && mode == ours) return CUDA_SUCCESS;
+  const Incident::Repair repair =
+      code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
+  return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+}
 
 void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept {
   const Incarnation none = Incarnation::Unknown(nullptr);
@@ -75,7 +81,7 @@ CUresult Scope::LeaveCaptureMode(EndIs end) noexcept {
                        !ThisThread::HasMail();
   if (Rarely(!is_last)) return LeaveSpecially(end);
   serial_ = 0;
-  const CUresult code = RestoreCaptureMode(record.extra, where());
+  const CUresult code = Restore(record.extra, where());
   --here->capture_modes;
   Leave(here);
   // One that has ended may be below scopes of the other resource, which Leave() looks at alone.

@@ -81,7 +81,8 @@ struct OrderedOutcome {
 // by itself, also where nothing is current (cudasim/test/pool_facts_test.cc). Where a dead context
 // is current it may refuse (it does refuse cuMemFree), and is asked again in the stream's.
 template <typename Call>
-OrderedOutcome CallInOrder(const StreamRef& stream, const Call& call) noexcept {
+OrderedOutcome CallInOrder(const DriverTable& driver, const StreamRef& stream,
+                           const Call& call) noexcept {
   std::optional<ContextGuard> guard;
   CUresult code = CUDA_SUCCESS;
   if (MeansCurrent(stream.get())) {
@@ -95,14 +96,12 @@ OrderedOutcome CallInOrder(const StreamRef& stream, const Call& call) noexcept {
   if (code != CUDA_SUCCESS) return refused();
   code = CheckNotCapturing(stream.get(), kWhileCaptured);
   if (code != CUDA_SUCCESS) return {code, WhyNot(code)};
-  const RelaxedScope relaxed;
-  code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = call();
+  code = CallRelaxed(driver, call);
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED && !guard) {
     const ContextGuard inner(stream.context());
     code = inner.result();
     if (code != CUDA_SUCCESS) return refused();
-    code = call();
+    code = CallRelaxed(driver, call);
   }
   return {code, ""};
 }
@@ -115,7 +114,6 @@ struct KnownDevice {
 };
 CUGUEST_THREAD_LOCAL(KnownDevice) t_known_device;
 
-// Of a living context.
 CUresult AskDeviceOnce(const DriverTable& driver, const ContextRef& context,
                        CUdevice* device) noexcept {
   KnownDevice& known = t_known_device;
@@ -219,11 +217,11 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   StreamUse use;
   if (!use.Begin(stream)) return NoHostMemory(AllocateText(bytes));
   CUdevice device = 0;
+  const CUresult asked = AskDeviceOnce(*driver, stream.context(), &device);
+  CUGUEST_RETURN_IF_CUDA_ERROR(asked, AllocateText(bytes), Advice(asked));
   CUdeviceptr pointer = 0;
-  const OrderedOutcome outcome = CallInOrder(stream, [&] {
-    const CUresult code = AskDeviceOnce(*driver, stream.context(), &device);
-    return code == CUDA_SUCCESS ? driver->MemAllocAsync(&pointer, bytes, stream.get()) : code;
-  });
+  const OrderedOutcome outcome = CallInOrder(
+      *driver, stream, [&] { return driver->MemAllocAsync(&pointer, bytes, stream.get()); });
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, AllocateText(bytes),
                                *outcome.reason != '\0' ? outcome.reason : "from a pool");
   OwnedMemory owned({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
@@ -390,7 +388,7 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
     if (code != CUDA_SUCCESS) return Settle(code);
   }
-  const OrderedOutcome outcome = CallInOrder(stream, [&] {
+  const OrderedOutcome outcome = CallInOrder(*driver, stream, [&] {
     if (driver->MemFreeAsync == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return driver->MemFreeAsync(range_.pointer, stream.get());
   });
