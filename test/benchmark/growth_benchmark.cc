@@ -177,7 +177,8 @@ std::vector<Curve> Curves(bool is_real) {
          return WithContexts(all, size, [](Alive& alive) {
            benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
          });
-       }},
+       },
+       1.5},
       {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 64, 512}, &Nested, 2.5},
       {"ContextGuard(ContextRef), its own current", "threads", {1, 4, 16}, &OfThread, 0, true},
       {"Module::GetKernel", "kernels", {1, 10, 100, 1000}, &OfModule},
