@@ -470,22 +470,6 @@ BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
   BOOST_TEST(Sim::Live().contexts == 0);
 }
 
-// And more than the index of the registry has places for.
-BOOST_AUTO_TEST_CASE(six_hundred_contexts_at_once, *OnlySim()) {
-  const std::vector<OwnContext> theirs(600);
-  std::vector<SharedContext> holders;
-  for (const OwnContext& one : theirs) holders.push_back(Attach(one.get()));
-  for (int round = 0; round < 3; ++round) {
-    for (const SharedContext& one : holders) {
-      const SharedContext again[] = {Attach(one.get()), SharedContext::Attach(one.context())};
-      BOOST_TEST(one.use_count() == 3);
-      BOOST_TEST((again[0].context() == one.context()));
-      BOOST_TEST((again[1].context() == one.context()));
-    }
-  }
-  for (const SharedContext& one : holders) BOOST_TEST(one.use_count() == 1);
-}
-
 // Whoever holds one that is gone does not keep others from the next one at its handle.
 BOOST_AUTO_TEST_CASE(
     the_handle_of_what_is_held_is_given_out_again,
