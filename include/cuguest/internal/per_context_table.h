@@ -86,11 +86,15 @@ class CUGUEST_API PerContextTable {
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
-  CUGUEST_HIDE static constexpr std::size_t kHints = 256;
+  // Where the values were of two contexts with one hash: contexts that are made at different times
+  // have ids that differ by anything.
+  struct Hints {
+    Atomic<Entry*> entries[2] = {};
+  };
+  CUGUEST_HIDE static constexpr std::size_t kHints = 128;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
-  [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
-                                           Atomic<Entry*>* hint) const noexcept;
+  [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context, Hints* hints) const noexcept;
   [[nodiscard]] CUGUEST_HIDE Entry* Head() const noexcept {
     return head_.load(std::memory_order_acquire);
   }
@@ -130,7 +134,7 @@ class CUGUEST_API PerContextTable {
 
   const Type type_;
   Atomic<Entry*> head_{nullptr};
-  Atomic<Entry*> hints_[kHints] = {};
+  Hints hints_[kHints];
   Mutex mutex_;
   ConditionVariable changed_;  // an entry is no longer being made, or ended
 };
