@@ -85,16 +85,17 @@
 // nothing that is gone. The context is; a reference of the driver's count is not, since a reset of
 // the device keeps the count.
 //
-// So a handle alone finds the one slot to join. Who has no ref joins before it asks the driver
-// which incarnation is alive: the answer is in the context's memory, which no holder destroys then.
+// So a handle alone finds the one slot to join. A caller without a ref joins before it asks the
+// driver which incarnation is alive: the answer is in the context's memory, which no holder
+// destroys then.
 //
 // test/schedules/registry_test.cc explores the schedules of these notes.
 //
 // Note [The index]
 // ~~~~~~~~~~~~~~~~
 // Where the slots of some handles are, so that to join costs the same however many there are. A
-// handle has the places of one cache line, by a hash. Whoever opens a slot, or has searched for
-// one, writes it into a place that is empty or of no use any more, else into the first. Nothing
+// handle has the places of one cache line, by a hash. A thread that opens a slot, or has searched
+// for one, writes it into a place that is empty or of no use any more, else into the first. Nothing
 // relies on it: what is found there is compared as in a search, and what is not is searched for.
 //
 // Note [Stripes of a slot]

@@ -52,7 +52,7 @@ struct ModelContext {
   std::uintptr_t handle = 0;
   bool has_handle = false;
   Atomic<int> is_alive{0};
-  bool is_over = false;  // its owner has ended it
+  bool is_over = false;  // its owner has destroyed or reset it
   int holders = 0;
   const Slot* slot = nullptr;  // where they are counted
 
@@ -84,7 +84,7 @@ class ModelDriver {
   ContextRef Make(MadeBy made_by);
   ContextRef MakeAt(std::uintptr_t handle, MadeBy made_by);
 
-  // The owner ends it, whoever is attached, and another one has the handle.
+  // The owner destroys or resets it while others are attached, and another one has the handle.
   ContextRef Replace(const ContextRef& context) {
     ModelContext& over = Of(context);
     over.is_over = true;

@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
   BOOST_TEST(Sim::Live().contexts == 0);
 }
 
-// Whoever holds one that is gone does not keep others from the next one at its handle.
+// Holders of one that is gone do not keep others from the next one at its handle.
 BOOST_AUTO_TEST_CASE(
     the_handle_of_what_is_held_is_given_out_again,
     *OnlySim() *
