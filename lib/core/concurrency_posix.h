@@ -30,13 +30,16 @@ struct SharedConditionVariable {
 using ThreadId = pthread_t;
 inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
 
-// From here on the functions are called around each fork() of this process, as pthread_atfork(3)
-// says. That holds when it returns, also where another thread has called it first, and in a child
-// that was forked in its middle.
-template <void (*kBefore)(), void (*kInParent)(), void (*kInChild)()>
+// From here on the function is called in each child that this process forks. That holds when it
+// returns, also where another thread has called it first, and in a child that was forked in its
+// middle. There is nothing to be called before a fork() or in the parent: glibc calls such handlers
+// without a lock, so that a library that another thread unloads meanwhile is gone when its own is
+// called (glibc 2.36; test/interop/storm/process_operations.cc). In a child there is no other
+// thread.
+template <void (*kInChild)()>
 void WatchForks() noexcept {
   static pthread_once_t s_once = PTHREAD_ONCE_INIT;
-  pthread_once(&s_once, [] { pthread_atfork(kBefore, kInParent, kInChild); });
+  pthread_once(&s_once, [] { pthread_atfork(nullptr, nullptr, kInChild); });
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

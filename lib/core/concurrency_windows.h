@@ -35,7 +35,7 @@ using ThreadId = DWORD;
 inline ThreadId ThisThreadId() noexcept { return GetCurrentThreadId(); }
 
 // There are no forks.
-template <void (*)(), void (*)(), void (*)()>
+template <void (*)()>
 void WatchForks() noexcept {}
 
 CUGUEST_END_INTERNAL_NAMESPACE

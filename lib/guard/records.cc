@@ -66,7 +66,7 @@ void ForgetAllInChild() {
 
 // Once for a thread, and then once in kSerialsAtOnce uses of a record.
 unsigned long long NewSerials(ThisThread* here) noexcept {
-  WatchForks<nullptr, nullptr, &ForgetAllInChild>();
+  WatchForks<&ForgetAllInChild>();
   if (here->kernel_thread == 0) here->kernel_thread = KernelThread();
   return g_serials.fetch_add(ThisThread::kSerialsAtOnce, std::memory_order_relaxed);
 }

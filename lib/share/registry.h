@@ -291,8 +291,8 @@ struct EmbeddedCopy {
 };
 
 // Calls `visit` with every copy, in load order, until it returns true. The objects cannot be
-// unloaded meanwhile: the dynamic linker's lock is held, and one of ours, so `visit` asks for no
-// memory and calls nobody.
+// unloaded meanwhile: the dynamic linker's lock is held, so `visit` asks for no memory and calls
+// nobody. In a child that was forked in the middle of it there is this copy alone.
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data);
 
 // This copy.

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 #include <type_traits>
 
@@ -160,18 +159,26 @@ Registry& FindAndPinHome() {
 std::atomic<Registry*> g_home{nullptr};
 
 // Who walks the loaded objects has the dynamic linker's lock, which a child that is forked then
-// keeps for ever (glibc 2.36). So no fork() finds a thread in a walk of ours.
-SharedMutex g_walk;
-void HoldWalks() { g_walk.lock(); }
-void AllowWalks() { g_walk.unlock(); }
+// keeps for ever (glibc 2.36). There this copy walks no more, and knows itself alone: what it could
+// count with others is the parent's.
+std::atomic<int> g_walks{0};
+std::atomic<bool> g_linker_is_held{false};
+void LookForWalks() {
+  if (g_walks.load() != 0) g_linker_is_held.store(true);
+}
 
 }  // namespace
 
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data) {
+  WatchForks<&LookForWalks>();
+  if (g_linker_is_held.load()) {
+    static_cast<void>(visit(ThisCopy(), data));
+    return;
+  }
   Visit visiting{visit, data};
-  WatchForks<&HoldWalks, &AllowWalks, &AllowWalks>();
-  const std::lock_guard<SharedMutex> lock(g_walk);
+  g_walks.fetch_add(1);
   dl_iterate_phdr(&VisitCopyIn, &visiting);
+  g_walks.fetch_sub(1);
 }
 
 EmbeddedCopy ThisCopy() {

@@ -21,7 +21,8 @@ CUGUEST_BEGIN_NAMESPACE
 // more, as another listener may begin at its address. It remembers that address for Await() alone.
 //
 // A child that is forked has the walks of threads that it does not have: they go before anything
-// else happens there. No thread is in the middle of a change then, since fork() takes the lock.
+// else happens there, and so does the lock. A thread may be in the middle of a change, so each
+// change of a list is one store, of what is complete.
 struct IncidentListeners {
   struct Walk {
     IncidentListener* called;
@@ -37,12 +38,18 @@ struct IncidentListeners {
   static inline internal::SharedConditionVariable called_changed;
   static inline IncidentListener* first = nullptr;
   static inline Walk* walks = nullptr;
+
+  template <typename T>
+  static void Link(T** place, T* to) {
+    __atomic_store_n(place, to, __ATOMIC_RELEASE);
+  }
+
   static void Add(IncidentListener* listener) {
-    internal::WatchForks<&Hold, &LetGo, &BeginAgain>();
+    internal::WatchForks<&BeginAgain>();
     const Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != nullptr) place = &(*place)->next_;
-    *place = listener;
+    Link(place, listener);
     internal::g_call_listeners.store(&Call, std::memory_order_relaxed);
   }
 
@@ -50,7 +57,7 @@ struct IncidentListeners {
     const Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != listener) place = &(*place)->next_;
-    *place = listener->next_;
+    Link(place, listener->next_);
     if (first == nullptr) internal::g_call_listeners.store(nullptr, std::memory_order_relaxed);
     LeaveWalks(listener);
     while (IsCalled(listener)) called_changed.wait(mutex);
@@ -94,7 +101,7 @@ struct IncidentListeners {
   static void Begin(Walk* walk) {
     const Lock lock(mutex);
     *walk = {nullptr, nullptr, first, internal::ThisThreadId(), walks};
-    walks = walk;
+    Link(&walks, walk);
   }
 
   // The next to be called; at the end the walk is over. A copy, since what is called may be
@@ -112,7 +119,7 @@ struct IncidentListeners {
     }
     Walk** place = &walks;
     while (*place != walk) place = &(*place)->other;
-    *place = walk->other;
+    Link(place, walk->other);
     return false;
   }
 
@@ -124,10 +131,7 @@ struct IncidentListeners {
     while (Next(&walk, &callback, &user)) callback(incident, user);
   }
 
-  static void Hold() { mutex.lock(); }
-  static void LetGo() { mutex.unlock(); }
-
-  // In a forked child, with the lock of the thread that forked.
+  // In a forked child.
   static void BeginAgain() {
     const internal::ThreadId here = internal::ThisThreadId();
     for (Walk** place = &walks; *place != nullptr;) {
@@ -137,8 +141,9 @@ struct IncidentListeners {
         *place = (*place)->other;
       }
     }
-    new (&called_changed) internal::SharedConditionVariable;  // somebody may have waited
-    mutex.unlock();
+    internal::g_call_listeners.store(first != nullptr ? &Call : nullptr, std::memory_order_relaxed);
+    new (&called_changed) internal::SharedConditionVariable;
+    new (&mutex) internal::SharedMutex;
   }
 };
 

@@ -35,6 +35,7 @@
 #include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
+#include "test/process/plugin.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -307,6 +308,29 @@ void ForksWhileOthersAreInside() {
   std::printf("%d forks, %d calls of listeners\n", kForks, heard.load());
 }
 
+// A library attaches, which it watches forks for, and is unloaded, while others fork.
+void LibrariesThatGoWhileOthersFork() {
+  CHECK(Driver::GetInitialized().ok());
+  alarm(kSecondsToHang);
+  constexpr int kTimes = 300;
+  const CUcontext context = MakeContext();
+  const SharedContext home = SharedContext::Attach(context);  // so that the library is not
+  std::atomic<bool> stop{false};
+  const auto fork_on = [&] {
+    while (!stop) Fork([] {});
+  };
+  std::thread first(fork_on);
+  std::thread second(fork_on);
+  for (int i = 0; i < kTimes; ++i) {
+    const cuguest_test::Plugin plugin("plugin_a");
+    CHECK(plugin.Detach(plugin.Attach(context)));
+  }
+  CHECK(!cuguest_test::Plugin::IsLoaded("plugin_a"));
+  stop = true;
+  first.join();
+  second.join();
+}
+
 // A walk over the loaded objects that lasts, with the dynamic linker's lock.
 std::atomic<bool> g_lingers{false};
 std::atomic<bool> g_walks{false};
@@ -392,6 +416,7 @@ int main(int argc, char** argv) {
            cuguest_test::On::kAnyDriver,
            {},
            &WhyNoWalkLasts},
+          {"libraries_that_go_while_others_fork", &LibrariesThatGoWhileOthersFork},
           {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });
 }

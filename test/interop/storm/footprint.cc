@@ -2,6 +2,12 @@
 
 #include "test/interop/storm/footprint.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/primary_context.h"
@@ -64,6 +70,15 @@ std::string Footprint::Difference(const Footprint& later) const {
     AddDifference("free bytes on a device", free_bytes_[i], later.free_bytes_[i], &text);
   }
   return text;
+}
+
+ProcessSize ProcessSize::Now() {
+  std::size_t pages = 0;
+  std::size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  const std::filesystem::directory_iterator open("/proc/self/fd");
+  return {resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)),
+          static_cast<std::size_t>(std::distance(begin(open), end(open)))};
 }
 
 std::string WhatIsLeft() {

@@ -27,6 +27,14 @@ class Footprint {
   std::vector<std::size_t> free_bytes_;  // by device
 };
 
+// What the process takes from the system.
+struct ProcessSize {
+  std::size_t resident = 0;  // bytes
+  std::size_t descriptors = 0;
+
+  [[nodiscard]] static ProcessSize Now();
+};
+
 // What is left when a world has ended; empty if nothing is.
 std::string WhatIsLeft();
 

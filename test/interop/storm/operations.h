@@ -27,8 +27,10 @@ Operations WorkOperations();
 Operations CaptureOperations();
 Operations LibraryOperations();
 
-// Those that make or end a context.
+// Those that take long: they make or end a context,
 Operations HeavyOperations();
+// or are of the whole process.
+Operations ProcessOperations();
 
 }  // namespace storm
 

@@ -10,7 +10,6 @@
 #include "cudasim/sim.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident_listener.h"
-#include "test/interop/storm/footprint.h"
 #include "test/interop/storm/plant.h"
 #include "test/runtime/host_kernels.h"
 
@@ -20,6 +19,12 @@ namespace {
 using cudasim::Sim;
 using Clock = std::chrono::steady_clock;
 
+// How often the size of the process is taken, and how much it may grow: in bytes, of allocators and
+// for each operation, and in files that are open at that moment.
+constexpr std::size_t kSizes = 20;
+constexpr std::size_t kMostGrowth = std::size_t{64} << 20;
+constexpr std::size_t kMostGrowthEach = 8;
+constexpr std::size_t kMostDescriptors = 4;
 constexpr std::chrono::seconds kStuck{90};  // without a step of any thread
 
 double SecondsSince(Clock::time_point start) {
@@ -33,6 +38,13 @@ Operations UsualOperations() {
         WorkOperations(), CaptureOperations(), LibraryOperations()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
+  return all;
+}
+
+Operations RareOperations() {
+  Operations all = HeavyOperations();
+  const Operations more = ProcessOperations();
+  all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -58,7 +70,7 @@ Storm::Storm(const Options& options)
       world_(options_),
       schedule_(options_),
       usual_(UsualOperations()),
-      heavy_(HeavyOperations()) {}
+      heavy_(RareOperations()) {}
 
 bool Storm::IsReset(std::uint64_t step) const {
   return step > 0 && step % static_cast<std::uint64_t>(options_.heavy) == 0;
@@ -138,6 +150,9 @@ void Storm::Watch() {
   while (running_.load() > 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const std::uint64_t now = steps_.load();
+    if (now * kSizes >= options_.operations * (sizes_.size() + 1)) {
+      sizes_.push_back(ProcessSize::Now());
+    }
     if (now != seen) since = Clock::now();
     seen = now;
     if (Clock::now() - since < kStuck) continue;
@@ -166,11 +181,33 @@ bool Storm::Run() {
     const std::string left = before.Difference(Footprint::Take(world_));
     if (!left.empty()) Fail(-1, 0, options_.operations, "end of the storm", "left behind\n" + left);
   }
+  CompareSizes();
   PrintTallies(seconds);
   if (!failure_.has_value()) return true;
   std::printf("%s%llu %s\n", kFailedAt, static_cast<unsigned long long>(failure_->index),
               failure_->text.c_str());
   return false;
+}
+
+// Once the first quarter has warmed it up, the process grows no more, but for what the simulation
+// remembers of objects that are gone. With a real driver each context takes memory and files of the
+// process, and there are more of them at one moment than at another.
+void Storm::CompareSizes() {
+  if (sizes_.size() < kSizes) return;
+  std::printf("  resident MiB, open files:");
+  for (std::size_t i = kSizes / 4; i < kSizes; i += kSizes / 4) {
+    std::printf(" %zu, %zu;", sizes_[i].resident >> 20, sizes_[i].descriptors);
+  }
+  const ProcessSize& early = sizes_[kSizes / 4];
+  const ProcessSize& late = sizes_.back();
+  std::printf(" %zu, %zu at the end\n", late.resident >> 20, late.descriptors);
+  if (!Sim::IsActive()) return;
+  if (late.resident > early.resident + kMostGrowth + kMostGrowthEach * options_.operations) {
+    Fail(-1, 0, options_.operations, "end of the storm", "the process has grown");
+  }
+  if (late.descriptors > early.descriptors + kMostDescriptors) {
+    Fail(-1, 0, options_.operations, "end of the storm", "files were left open");
+  }
 }
 
 void Storm::PrintTallies(double seconds) const {

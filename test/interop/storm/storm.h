@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "test/interop/storm/footprint.h"
 #include "test/interop/storm/operations.h"
 #include "test/interop/storm/options.h"
 #include "test/interop/storm/schedule.h"
@@ -43,6 +44,7 @@ class Storm {
   void Fail(int thread, std::uint64_t step, std::uint64_t index, const char* operation,
             const std::string& what);
   void Watch();
+  void CompareSizes();
   [[nodiscard]] const Operation& Pick(Random* random, std::uint64_t step) const;
   [[nodiscard]] bool IsReset(std::uint64_t step) const;
   void PrintTallies(double seconds) const;
@@ -58,6 +60,7 @@ class Storm {
   Tallies tallies_;
   std::uint64_t incidents_ = 0;
   std::optional<FirstFailure> failure_;
+  std::vector<ProcessSize> sizes_;  // kSizes of them, at equal distances
 };
 
 // Runs one storm in this process; returns the exit code.
