@@ -86,15 +86,12 @@ class CUGUEST_API PerContextTable {
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
-  // Where the values were of two contexts with one hash: contexts that are made at different times
-  // have ids that differ by anything.
-  struct Hints {
-    Atomic<Entry*> entries[2] = {};
-  };
   CUGUEST_HIDE static constexpr std::size_t kHints = 128;
+  CUGUEST_HIDE static constexpr std::size_t kOfAHash = 2;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
-  [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context, Hints* hints) const noexcept;
+  [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
+                                           Atomic<Entry*>* hints) const noexcept;
   [[nodiscard]] CUGUEST_HIDE Entry* Head() const noexcept {
     return head_.load(std::memory_order_acquire);
   }
@@ -134,7 +131,9 @@ class CUGUEST_API PerContextTable {
 
   const Type type_;
   Atomic<Entry*> head_{nullptr};
-  Hints hints_[kHints];
+  // Where values were. Contexts that are made at different times have ids that differ by anything,
+  // so two of them often have one hash.
+  Atomic<Entry*> hints_[kHints][kOfAHash] = {};
   Mutex mutex_;
   ConditionVariable changed_;  // an entry is no longer being made, or ended
 };
