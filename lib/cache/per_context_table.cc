@@ -328,23 +328,26 @@ void PerContextTable::Unpin(PinStripe* stripe) noexcept {
 }
 
 PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
-  Atomic<Entry*>& hint = hints_[Hash(context) % kHints];
-  Entry* const hinted = hint.load(std::memory_order_acquire);
-  if (__builtin_expect(hinted != nullptr && hinted->Names(context), 1)) {
+  Atomic<Entry*>(&hints)[kOfAHash] = hints_[Hash(context) % kHints];
+  for (const Atomic<Entry*>& hint : hints) {
+    Entry* const hinted = hint.load(std::memory_order_acquire);
+    if (__builtin_expect(hinted == nullptr || !hinted->Names(context), 0)) continue;
     const Held held = TryPin(hinted, context);
     if (__builtin_expect(held.value != nullptr, 1)) return held;
   }
-  return Search(context, &hint);
+  return Search(context, hints);
 }
 
-// As Find(), without a hint but to renew it.
+// As Find(), without hints but to renew them: the one that was found last is the first.
 PerContextTable::Held PerContextTable::Search(const ContextRef& context,
-                                              Atomic<Entry*>* hint) const noexcept {
+                                              Atomic<Entry*>* hints) const noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (!entry->Names(context) || !entry->Is(EntryState::kReady)) continue;
     const Held held = TryPin(entry, context);
     if (held.value == nullptr) continue;
-    hint->store(entry, std::memory_order_release);
+    Entry* const before = hints[0].load(std::memory_order_acquire);
+    if (before != entry) hints[1].store(before, std::memory_order_release);
+    hints[0].store(entry, std::memory_order_release);
     return held;
   }
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The protocol: see Note [Slots are never freed] and Note [Stripes of a slot].
+// The protocol: see Note [Slots are never freed], Note [The index] and Note [Stripes of a slot].
 
 #include "lib/share/registry.h"
 
@@ -20,6 +20,7 @@ void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device)
   slot->id.store(context.id(), std::memory_order_relaxed);
   slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_relaxed);
   slot->device.store(static_cast<std::uint32_t>(device), std::memory_order_relaxed);
+  slot->is_retired.store(0, std::memory_order_relaxed);
   slot->context.store(reinterpret_cast<std::uintptr_t>(context.get()), std::memory_order_release);
   slot->root.store(Slot::kOpen | Slot::kStriped | 1, std::memory_order_release);
   for (Stripe& stripe : slot->stripes) {
@@ -46,6 +47,7 @@ CUresult End(const Slot& slot) {
   if (slot.GetEnding() == Ending::kReleasePrimary) {
     return ReleasePrimary(slot.GetDevice());
   }
+  if (slot.is_retired.load(std::memory_order_relaxed) != 0) return CUDA_SUCCESS;  // it is gone
   const auto handle = static_cast<std::uintptr_t>(slot.context.load(std::memory_order_relaxed));
   return DestroyLife(reinterpret_cast<CUcontext>(handle), slot.id.load(std::memory_order_relaxed));
 }
@@ -96,58 +98,69 @@ Slot* Registry::Find(Predicate is_wanted) noexcept {
   return nullptr;
 }
 
-bool Registry::TryJoin(Slot* slot, CUcontext context, unsigned long long id,
-                       Reference* reference) noexcept {
-  if (!slot->IsFor(context, id) || !CountUp(slot, reference)) return false;
-  if (slot->IsFor(context, id)) return true;
-  static_cast<void>(Leave(*reference));
-  return false;
+// Handles are addresses, often a power of two apart: the multiplication (by 2^64 over the golden
+// ratio) brings all of their bits to the top.
+std::size_t Registry::HashOf(std::uintptr_t handle) noexcept {
+  return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15 >> 32 >> (32 - kHashBits));
 }
 
-bool Registry::TryJoin(Slot* slot, const ContextRef& context, Reference* reference) noexcept {
-  return TryJoin(slot, context.get(), context.id(), reference);
+void Registry::Remember(Slot* slot) noexcept {
+  const std::size_t hash = HashOf(slot->context.load(std::memory_order_relaxed));
+  Atomic<Slot*>* place = nullptr;
+  for (Atomic<Slot*>& one : index_[hash].slots) {
+    const Slot* const other = one.load(std::memory_order_acquire);
+    if (other == slot) return;
+    if (place != nullptr) continue;
+    const auto handle =
+        other != nullptr && other->is_retired.load(std::memory_order_relaxed) == 0
+            ? static_cast<std::uintptr_t>(other->context.load(std::memory_order_relaxed))
+            : 0;
+    if (handle == 0 || HashOf(handle) != hash) place = &one;
+  }
+  if (place == nullptr) place = index_[hash].slots;
+  place->store(slot, std::memory_order_release);
 }
 
-Reference Registry::Join(CUcontext context, unsigned long long id) noexcept {
+// What `is_wanted` of the slots at this handle.
+template <typename Predicate>
+Slot* Registry::FindAt(CUcontext context, Predicate is_wanted) noexcept {
+  const auto is_found = [&](Slot* slot) { return slot->IsAt(context) && is_wanted(slot); };
+  for (const Atomic<Slot*>& place :
+       index_[HashOf(reinterpret_cast<std::uintptr_t>(context))].slots) {
+    Slot* const slot = place.load(std::memory_order_acquire);
+    if (slot != nullptr && is_found(slot)) return slot;
+  }
+  Slot* const slot = Find(is_found);
+  if (slot != nullptr) Remember(slot);
+  return slot;
+}
+
+Reference Registry::Join(CUcontext context) noexcept {
   Reference reference;
-  const auto joins = [&](Slot* slot) { return TryJoin(slot, context, id, &reference); };
-  return Find(joins) != nullptr ? reference : Reference{};
-}
-
-Reference Registry::Join(const ContextRef& context) noexcept {
-  return Join(context.get(), context.id());
-}
-
-Reference Registry::JoinLatest(CUcontext context) noexcept {
-  bool is_known = false;
-  unsigned long long latest = 0;  // the driver counts ids up
-  const auto look = [&](Slot* slot) {
-    const unsigned long long id = slot->id.load(std::memory_order_relaxed);
-    if (slot->IsFor(context, id) && slot->IsOpen()) {
-      is_known = true;
-      if (id > latest) latest = id;
-    }
-    return false;
-  };
-  static_cast<void>(Find(look));
-  return is_known ? Join(context, latest) : Reference{};
+  const auto joins = [&](Slot* slot) { return CountUp(slot, &reference); };
+  return FindAt(context, joins) != nullptr ? reference : Reference{};
 }
 
 Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                                        Reference* reference) noexcept {
+  const bool is_new = ending == Ending::kDestroy;
+  Outcome outcome = Outcome::kOpened;
   // Nobody gives a slot to another context while the mutex is held, so the key need not be
   // read again, and there is nothing to leave.
-  const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, reference); };
-  const auto is_closing = [&](Slot* slot) {
-    return slot->IsFor(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
-  };
-  const auto retire = [&](Slot* slot) {
-    if (slot->IsFor(context)) {
-      slot->ending.store(static_cast<std::uint64_t>(Ending::kRetired), std::memory_order_relaxed);
+  const auto look = [&](Slot* slot) {
+    if (!slot->IsAt(context.get())) return false;
+    const unsigned long long id = slot->id.load(std::memory_order_relaxed);
+    if (id > context.id()) {
+      outcome = Outcome::kOver;
+    } else if (id < context.id() || is_new) {
+      slot->is_retired.store(1, std::memory_order_relaxed);
+    } else if (CountUp(slot, reference)) {
+      outcome = Outcome::kJoined;
+    } else if (slot->GetEnding() == Ending::kDestroy) {
+      outcome = Outcome::kClosing;
     }
-    return false;
+    return outcome != Outcome::kOpened;
   };
-  const bool is_new = ending == Ending::kDestroy;
   Chunk* chunk = nullptr;  // ours until it is in the list
   Chunk* last = &first_;
   for (;;) {
@@ -156,14 +169,15 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
       while (Chunk* const next = last->next.load(std::memory_order_relaxed)) last = next;
       if (chunk != nullptr) last->next.store(chunk, std::memory_order_release);
       chunk = nullptr;
-      if (is_new) static_cast<void>(Find(retire));
-      if (!is_new && Find(joins) != nullptr) return Outcome::kJoined;
+      static_cast<void>(Find(look));
+      if (outcome == Outcome::kJoined) return outcome;
       *reference = Reference{};
-      if (!is_new && Find(is_closing) != nullptr) return Outcome::kClosing;
+      if (outcome != Outcome::kOpened) return outcome;
       if (Slot* const unused = FindUnused()) {
         Open(unused, context, ending, device);
+        Remember(unused);
         *reference = {unused, Reference::kRoot};
-        return Outcome::kOpened;
+        return outcome;
       }
     }
     void* const place = AllocateAligned(alignof(Chunk), sizeof(Chunk));
@@ -199,8 +213,7 @@ CUresult Registry::Leave(const Reference& reference) noexcept {
       reference.stripe != Reference::kRoot &&
       CountIfOpen(&slot->stripes[reference.stripe].word, Stripe::kOpen, std::uint64_t(-1));
   if (is_on_stripe || !TakeOffRoot(slot)) return CUDA_SUCCESS;
-  // Retired meanwhile: below CUDA 12.0 another context has the handle.
-  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);
+  const CUresult code = End(*slot);
   slot->context.store(0, std::memory_order_release);
   return code;
 }
@@ -224,9 +237,9 @@ bool Registry::Knows(CUcontext handle) noexcept {
 }
 
 bool Registry::IsMade(const ContextRef& context) noexcept {
-  return Find([&](Slot* slot) {
-           return slot->IsFor(context) && slot->GetEnding() == Ending::kDestroy;
-         }) != nullptr;
+  const auto is_its = [&](Slot* slot) { return slot->IsFor(context); };
+  const Slot* const slot = FindAt(context.get(), is_its);
+  return slot != nullptr && slot->GetEnding() == Ending::kDestroy;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

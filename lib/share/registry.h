@@ -32,30 +32,28 @@
 //   layout  releases  minimal reader
 //   1                 1               before the first release
 //   2       0.1       2               the last holder closes a slot in the step that takes its
-//                                     reference off; kRetired
-//   3       0.2       2               as 2, and what follows
+//                                     reference off
+//   3       0.2       2               the layout numbers
+//   4       0.3       4               one slot for a handle, the others are retired; the index
 //
 // A registry has three numbers (LayoutNumbers): the layout of the copy that embeds it; its
 // minimal reader, the oldest layout whose copies understand it, which is the type of the note;
 // and the oldest minimal reader that this copy understands. A copy takes the first registry
-// whose minimal reader is neither older than that nor newer than its own layout. In a registry
-// of an older layout it works as that layout says. Copies that take different registries count
-// apart, and CheckSharing() of each reports it.
+// whose minimal reader is neither older than that nor newer than its own layout. Copies that take
+// different registries count apart, and CheckSharing() of each reports it: those of 0.1 and 0.2
+// count together, and apart from those of later releases.
 //
-// The same in every layout from 2 on: the note; magic, size and mutex of the registry, and the
-// layout numbers behind them, which are 0 in layout 2.
+// The same in every layout from 2 on: the note; magic, size and mutex of the registry.
 //
-// What a later layout may add while its minimal reader is 2: whatever copies of layout 2 do not
-// read and do not write. That is the rest of each cache line of the registry and of a slot, and
-// the upper half of a slot's device, which an opener of layout 2 or 3 sets to 0, so that it can
-// say whether the rest of the slot means anything. In chunks that copies of layout 2 added the
-// rest of a line is indeterminate; copies from layout 3 on set it to 0.
+// What a later layout may add while its minimal reader is 4: whatever copies of layout 4 do not
+// read and do not write. That is the rest of each cache line of the registry, of a chunk and of a
+// slot, which is 0 at first; a registry that is larger; and other endings. A copy does nothing at
+// an ending that it does not know: what the slot counted then stays, which is a leak. What a later
+// layout keeps in the rest of a slot means something with an ending of its own alone: an opener of
+// layout 4 leaves it as it is.
 //
-// What one may add while its minimal reader is 3: all that, a registry that is larger, and other
-// endings. A copy does nothing at an ending that it does not know: what the slot counted then
-// stays, which is a leak; copies of layout 2 would destroy the context.
-//
-// test/process/other_releases_test.cc runs copies of layout 2, 3 and later ones in one process.
+// test/process/other_releases_test.cc runs copies of 0.1.0, of this layout and of later ones in one
+// process.
 //
 // Note [Slots are never freed]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -69,19 +67,36 @@
 //   (1) A count is raised only while what it is in is open, by compare-and-exchange.
 //   (2) An open slot is closed only by an exchange from exactly kOpen | 1, by the holder of
 //       that reference, to closing; or from exactly kOpen | 0, under the mutex, to free.
-//   (3) Key and ending are written only under the mutex: while the slot is not open; or the
-//       ending alone, to kRetired.
+//   (3) Key and ending are written only under the mutex, while the slot is not open.
+//   (4) Slots at one handle that are not retired are for one incarnation, and one of them at most
+//       is open. Who opens a slot retires, under the mutex, those of earlier incarnations: the
+//       driver counts ids up. Where a slot is for a later one, nothing is opened.
 //
 // So a reference keeps the slot open and the key as it is, and the last holder reads the
 // ending while it still holds its reference. There is no moment between "nobody is left"
 // and "closed" in which the slot could be opened for another context: a slot that has
 // something to end is never idle.
 //
-// A thread that joins reads the key first, and again when it has a reference; if the slot
-// was given to another context in between it leaves again, like any holder. Under the mutex
-// no slot is given to another context, so nobody leaves (and calls the driver) there.
+// A thread that joins reads the key first, and again when it has a reference and knows which
+// incarnation is alive; if the slot is for another one it leaves again, like any holder. Under the
+// mutex no slot is given to another context, so nobody leaves (and calls the driver) there.
 //
-// test/schedules/registry_test.cc explores the schedules of this and of the next note.
+// A slot is retired once, and counts on: its holders leave as they would, and the last one ends
+// nothing that is gone. The context is; a reference of the driver's count is not, since a reset of
+// the device keeps the count.
+//
+// So a handle alone finds the one slot to join. A caller without a ref joins before it asks the
+// driver which incarnation is alive: the answer is in the context's memory, which no holder
+// destroys then.
+//
+// test/schedules/registry_test.cc explores the schedules of these notes.
+//
+// Note [The index]
+// ~~~~~~~~~~~~~~~~
+// Where the slots of some handles are, so that to join costs the same however many there are. A
+// handle has the places of one cache line, by a hash. A thread that opens a slot, or has searched
+// for one, writes it into a place that is empty or of no use any more, else into the first. Nothing
+// relies on it: what is found there is compared as in a search, and what is not is searched for.
 //
 // Note [Stripes of a slot]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
@@ -103,6 +118,7 @@
 #ifndef CUGUEST_LIB_SHARE_REGISTRY_H_
 #define CUGUEST_LIB_SHARE_REGISTRY_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuguest/context_ref.h"
@@ -116,7 +132,6 @@ enum class Ending : std::uint64_t {
   kNothing,         // the context is its owner's
   kDestroy,         // it was made for sharing
   kReleasePrimary,  // the slot holds one reference of the driver's count
-  kRetired,         // nothing: the context is gone, and another one has its handle and id
 };
 
 // A cache line that some of the threads count on.
@@ -139,17 +154,21 @@ struct Slot {
   Atomic<std::uint64_t> id{0};
   Atomic<std::uint64_t> ending{0};
   Atomic<std::uint64_t> device{0};
+  Atomic<std::uint64_t> is_retired{0};  // another context has the handle
 
   Stripe stripes[kStripes];
 
   bool IsOpen() const { return (root.load(std::memory_order_acquire) & kOpen) != 0; }
-  bool IsFor(CUcontext handle, unsigned long long wanted_id) const {
+  // Whether the latest context at `handle` is the one that it counts, as far as is known.
+  bool IsAt(CUcontext handle) const {
     return context.load(std::memory_order_acquire) == reinterpret_cast<std::uintptr_t>(handle) &&
-           id.load(std::memory_order_relaxed) == wanted_id && GetEnding() != Ending::kRetired;
+           is_retired.load(std::memory_order_relaxed) == 0;
   }
-  bool IsFor(const ContextRef& wanted) const { return IsFor(wanted.get(), wanted.id()); }
-  CUdevice GetDevice() const {  // the lower half: see Note [The layout is an ABI]
-    return static_cast<CUdevice>(device.load(std::memory_order_relaxed) & 0xffffffff);
+  bool IsFor(const ContextRef& wanted) const {
+    return IsAt(wanted.get()) && id.load(std::memory_order_relaxed) == wanted.id();
+  }
+  CUdevice GetDevice() const {
+    return static_cast<CUdevice>(device.load(std::memory_order_relaxed));
   }
   Ending GetEnding() const { return static_cast<Ending>(ending.load(std::memory_order_relaxed)); }
 };
@@ -160,6 +179,12 @@ struct Chunk {
   Atomic<Chunk*> next{nullptr};
 };
 
+// The places of the index for handles with one hash.
+struct alignas(64) Places {
+  static constexpr int kPlaces = Spread(8, 1);
+  Atomic<Slot*> slots[kPlaces] = {};
+};
+
 // See Note [The layout is an ABI].
 struct LayoutNumbers {
   std::uint32_t layout = 0;
@@ -168,9 +193,9 @@ struct LayoutNumbers {
 
 // Of this copy. A test builds copies with others.
 #ifndef CUGUEST_REGISTRY_LAYOUT
-#define CUGUEST_REGISTRY_LAYOUT 3
-#define CUGUEST_REGISTRY_MINIMAL_READER 2
-#define CUGUEST_REGISTRY_OLDEST 2
+#define CUGUEST_REGISTRY_LAYOUT 4
+#define CUGUEST_REGISTRY_MINIMAL_READER 4
+#define CUGUEST_REGISTRY_OLDEST 4
 #endif
 constexpr LayoutNumbers kLayoutOfThisCopy = {CUGUEST_REGISTRY_LAYOUT, CUGUEST_REGISTRY_OLDEST};
 
@@ -192,24 +217,19 @@ class Registry {
   // IsMade() of the process's, which is left as it is: the object that embeds it is not pinned.
   static bool IsMadeInProcess(const ContextRef& context) noexcept;
 
-  // Takes a reference to `context` if a slot for it is open. No lock. May turn out to be
-  // the last holder of another slot, and end what that one counted.
-  Reference Join(const ContextRef& context) noexcept;
+  // Takes a reference to the latest context at this handle, if a slot for one is open. The caller
+  // asks IsFor() of it, and leaves where it is another one: an earlier or later incarnation, or
+  // what the slot was given to meanwhile. No lock.
+  Reference Join(CUcontext context) noexcept;
 
-  // The same if `slot`, of whatever registry, is open for `context`; false otherwise.
-  static bool TryJoin(Slot* slot, const ContextRef& context, Reference* reference) noexcept;
-
-  // The same for the latest incarnation of `context` that a slot is open for, so that the
-  // reference keeps it from being ended while the caller asks which incarnation is alive.
-  Reference JoinLatest(CUcontext context) noexcept;
-
-  enum class Outcome { kOpened, kJoined, kClosing, kNoMemory };
+  enum class Outcome { kOpened, kJoined, kClosing, kOver, kNoMemory };
   // Takes a reference to `context`, opening a slot for it if there is none. kClosing: the
-  // last holder is destroying the context. None is taken then, and without memory.
+  // last holder is destroying the context. kOver: a later one has its handle. None is taken then,
+  // and without memory.
   //
   // kDestroy: the context was created a moment ago, and nobody else knows it. A slot with the same
   // key, which there can be below CUDA 12.0, where all ids are 0, counts a context that is gone;
-  // nobody joins it any more.
+  // it is retired.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                      Reference* reference) noexcept;
 
@@ -238,11 +258,14 @@ class Registry {
  private:
   static constexpr std::uint32_t kMagic = 0x74736775;
 
-  Reference Join(CUcontext context, unsigned long long id) noexcept;
-  static bool TryJoin(Slot* slot, CUcontext context, unsigned long long id,
-                      Reference* reference) noexcept;
+  static constexpr unsigned kHashBits = Spread(6, 0);
+
   template <typename Predicate>
   Slot* Find(Predicate is_wanted) noexcept;
+  template <typename Predicate>
+  Slot* FindAt(CUcontext context, Predicate is_wanted) noexcept;
+  static std::size_t HashOf(std::uintptr_t handle) noexcept;
+  void Remember(Slot* slot) noexcept;
   Slot* FindUnused() noexcept;
 
   std::uint32_t magic_ = kMagic;
@@ -250,6 +273,7 @@ class Registry {
   SharedMutex opening_;
   LayoutNumbers numbers_ = kLayoutOfThisCopy;
   Chunk first_;
+  Places index_[1 << kHashBits];  // see Note [The index]
 };
 
 // A copy of cuguest in this process, as its note and its registry tell of it.

@@ -22,14 +22,16 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
 static_assert(offsetof(Slot, root) == 0 && offsetof(Slot, context) == 64 &&
               offsetof(Slot, id) == 72 && offsetof(Slot, ending) == 80 &&
-              offsetof(Slot, device) == 88 && offsetof(Slot, stripes) == 128);
+              offsetof(Slot, device) == 88 && offsetof(Slot, is_retired) == 96 &&
+              offsetof(Slot, stripes) == 128);
 static_assert(Slot::kStripes == 16 && sizeof(Stripe) == 64 && sizeof(Slot) == 128 + 16 * 64);
 static_assert(Chunk::kSlots == 16 && offsetof(Chunk, slots) == 0 &&
               offsetof(Chunk, next) == 16 * sizeof(Slot));
-// Magic, size, mutex and numbers are the first line, the chunk is the rest: copies of layout 2 want
-// exactly this size.
+static_assert(Places::kPlaces == 8 && sizeof(Places) == 64);
+// Magic, size, mutex and numbers are the first line, then come the chunk and 64 lines of places.
 static_assert(2 * sizeof(std::uint32_t) + sizeof(SharedMutex) + sizeof(LayoutNumbers) <= 64 &&
-              sizeof(Registry) == 64 + sizeof(Chunk) && sizeof(Chunk) == 16 * sizeof(Slot) + 64);
+              sizeof(Registry) == 64 + sizeof(Chunk) + 64 * sizeof(Places) &&
+              sizeof(Chunk) == 16 * sizeof(Slot) + 64);
 static_assert(sizeof(LayoutNumbers) == 8 && alignof(SharedMutex) == 8);
 
 // Named without a namespace for the note below, and kept where nothing but the note
@@ -57,7 +59,7 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
 namespace {
 
 constexpr char kOwner[] = "cuguest";
-constexpr std::uint32_t kFirstLayout = 2;  // its copies leave the numbers 0
+constexpr std::uint32_t kFirstLayout = 2;  // with this note, this magic, and this place of the size
 
 // What the note and the registry that it leads to tell of their copy.
 EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description) {
@@ -72,7 +74,6 @@ EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description
   if (!registry->IsValid()) return copy;
   copy.registry = registry;
   copy.numbers = registry->numbers();
-  if (copy.numbers.layout == 0) copy.numbers = {kFirstLayout, kFirstLayout};
   return copy;
 }
 

@@ -14,7 +14,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // See Note [The layout is an ABI]: what follows the first line is where it is everywhere.
 static_assert(sizeof(Slot) == 128 + 16 * 64 && sizeof(Chunk) == 16 * sizeof(Slot) + 64 &&
-              sizeof(Registry) == 64 + sizeof(Chunk));
+              sizeof(Registry) == 64 + sizeof(Chunk) + 64 * sizeof(Places));
 
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "cuguest/shared_context.h"
 
-#include <iterator>
-
 #include "cuguest/primary_context.h"
 #include "lib/core/failure.h"
 #include "lib/share/registry.h"
@@ -70,6 +68,9 @@ Error AttachFirst(const ContextRef& context, Reference* reference) {
   if (outcome == Registry::Outcome::kNoMemory) {
     return OfContext(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kAttach), context.get());
   }
+  if (outcome == Registry::Outcome::kOver) {
+    return OfContext(Failure(CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach), context.get());
+  }
   if (outcome == Registry::Outcome::kClosing) {
     return OfContext(Failure(Reason::kClosing, CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach),
                      context.get());
@@ -81,6 +82,18 @@ Error AttachFirst(const ContextRef& context, Reference* reference) {
   return OfContext(Failure(alive, kAttach), context.get());
 }
 
+// `reference` is to what had the handle, if anybody is attached to that: taken before the driver
+// was asked for `alive`, which reads the context's memory, so that no holder destroyed it
+// meanwhile.
+Error AttachAsked(CUcontext context, const ContextRef& incarnation, CUresult alive,
+                  Reference* reference) {
+  const bool has_joined = reference->slot != nullptr;
+  if (alive == CUDA_SUCCESS && has_joined && reference->slot->IsFor(incarnation)) return {};
+  if (has_joined) static_cast<void>(Registry::Leave(*reference));
+  if (alive != CUDA_SUCCESS) return OfContext(Failure(alive, kAttach), context);
+  return AttachFirst(incarnation, reference);
+}
+
 Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* reference) {
   const DriverTable* driver = nullptr;
   const Error found = internal::GetDriver(&driver);
@@ -89,41 +102,17 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "attach a context");
   }
   Registry& registry = Registry::OfProcess();
-  if (!registry.Knows(context) && !CanBeContext(context)) {
+  *reference = registry.Join(context);
+  if (reference->slot == nullptr && !registry.Knows(context) && !CanBeContext(context)) {
     return OfContext(Failure(Reason::kNoContext, CUDA_ERROR_INVALID_VALUE, kAttach), context);
   }
-  // With a reference, so that no holder destroys it while it is asked which one it is.
-  *reference = registry.JoinLatest(context);
   *incarnation = ContextRef::Borrow(context);
-  const bool has_joined = reference->slot != nullptr;
-  if (has_joined && incarnation->ok() && reference->slot->IsFor(*incarnation)) return {};
-  if (has_joined) static_cast<void>(Registry::Leave(*reference));
-  if (!incarnation->ok()) return OfContext(Failure(incarnation->result(), kAttach), context);
-  return AttachFirst(*incarnation, reference);
-}
-
-// Where this copy found the slots of contexts last. What is found there is compared, and slots are
-// never freed. Ids are counted up, so that contexts that are made one after another are apart.
-internal::Atomic<Slot*> g_found[256] = {};
-
-Reference Join(const ContextRef& context) {
-  internal::Atomic<Slot*>& found = g_found[context.id() % std::size(g_found)];
-  Slot* const slot = found.load(std::memory_order_acquire);
-  Reference reference;
-  if (slot != nullptr && Registry::TryJoin(slot, context, &reference)) return reference;
-  reference = Registry::OfProcess().Join(context);
-  if (reference.slot != nullptr) found.store(reference.slot, std::memory_order_release);
-  return reference;
+  return AttachAsked(context, *incarnation, incarnation->result(), reference);
 }
 
 Error AttachIncarnation(const ContextRef& context, Reference* reference) {
-  *reference = Join(context);
-  const CUresult alive = context.Check();
-  if (alive == CUDA_SUCCESS) {
-    return reference->slot != nullptr ? Error() : AttachFirst(context, reference);
-  }
-  if (reference->slot != nullptr) static_cast<void>(Registry::Leave(*reference));
-  return OfContext(Failure(alive, kAttach), context.get());
+  *reference = Registry::OfProcess().Join(context.get());
+  return AttachAsked(context.get(), context, context.Check(), reference);
 }
 
 // The table has the first signature of cuCtxCreate alone; later ones are looked up.
@@ -209,6 +198,9 @@ Error MakeShared(Device device, const SharedContext::Options& options, ContextRe
   const Registry::Outcome outcome =
       Registry::OfProcess().JoinOrOpen(*incarnation, Ending::kDestroy, device.get(), reference);
   if (outcome == Registry::Outcome::kOpened) return {};
+  if (outcome == Registry::Outcome::kOver) {  // and what has the handle is not ours
+    return Failure(CUDA_ERROR_CONTEXT_IS_DESTROYED, kCreate);
+  }
   return destroy_after(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kCreate));
 }
 

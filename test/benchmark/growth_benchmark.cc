@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How costs grow with the process: with the contexts that are alive, with scopes inside each other,
-// with threads, and with the kernels of a module; and the memory of the process that a context and
-// a thread of it take, while they are there and once they are gone.
+// How costs grow with the process: with the contexts that are alive and that were destroyed, with
+// scopes inside each other, with threads that are there and that have ended, with copies of
+// cuguest, with devices and with the kernels of a module; and the memory of the process that a
+// context, a thread and a copy take, while they are there and once they are gone.
 //
 // With --check it fails if a curve that is promised flat is not (on a real driver), or if something
 // stays behind (on any). docs/growth_picture.py draws the curves of the table that it prints.
@@ -10,34 +11,44 @@
 #include <benchmark/benchmark.h>
 #include <cuda.h>
 
+#include <dlfcn.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cudasim/sim.h"
+#include "cuguest/acquired_guard.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
+#include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "test/benchmark/harness.h"
+#include "test/support/files.h"
 
 namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::Device;
 using cuguest::Driver;
 using cuguest::Module;
 using cuguest::PerContext;
+using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest_benchmark::Require;
 using cuguest_benchmark::Take;
@@ -60,6 +71,7 @@ class Contexts {
     }
     return all_;
   }
+  const Driver& driver() const { return driver_; }
 
  private:
   const Driver& driver_;
@@ -95,6 +107,61 @@ Body WithContexts(Contexts* contexts, int size, Work work) {
   const auto alive = std::make_shared<Alive>(contexts, size);
   return [alive, work](benchmark::State& state) {
     for (auto _ : state) work(*alive);
+  };
+}
+
+// Beside one that stays, contexts that had a value and a holder before they were destroyed.
+struct Destroyed {
+  explicit Destroyed(Contexts* contexts) : alive(contexts, 1), driver(contexts->driver()) {}
+  void One() {
+    const CUcontext context = cuguest_benchmark::MakeContext(driver);
+    const ContextRef ref = ContextRef::Borrow(context);
+    REQUIRE(alive.cache.GetOrMake(ref, &Alive::MakeValue).ok());
+    REQUIRE(SharedContext::Attach(context).Release().ok());
+    alive.cache.Forget(ref);
+    REQUIRE(driver.CtxDestroy(context) == CUDA_SUCCESS);
+    ++count;
+  }
+
+  Alive alive;
+  const Driver& driver;
+  int count = 0;
+};
+
+template <typename Work>
+Body AfterContexts(Contexts* contexts, int size, Work work) {
+  static const auto destroyed = std::make_shared<Destroyed>(contexts);
+  while (destroyed->count < size) destroyed->One();
+  return [work](benchmark::State& state) {
+    for (auto _ : state) work(destroyed->alive);
+  };
+}
+
+void RunThread(const ContextRef& ref) {
+  std::thread([&] { Require(ContextGuard(ref).ok(), "a guard"); }).join();
+}
+
+// A guard after `size` threads that had one, too.
+Body AfterThreads(Contexts* contexts, int size) {
+  const ContextRef ref = ContextRef::Borrow(contexts->AtLeast(1)[0]);
+  static int s_count = 0;
+  for (; s_count < size; ++s_count) RunThread(ref);
+  return [ref](benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(ContextGuard(ref).result());
+  };
+}
+
+// Device after device, whose primary contexts are held.
+template <typename Work>
+Body WithDevices(int size, Work work) {
+  std::vector<PrimaryContext> held;
+  for (int i = 0; i < size; ++i) {
+    held.push_back(Take(PrimaryContext::Retain(Device::Borrow(i))));
+  }
+  const auto all = std::make_shared<std::vector<PrimaryContext>>(std::move(held));
+  return [all, work](benchmark::State& state) {
+    std::size_t turn = 0;
+    for (auto _ : state) work((*all)[turn++ % all->size()]);
   };
 }
 
@@ -137,20 +204,34 @@ Body OfModule(Contexts* contexts, int size) {
   };
 }
 
+constexpr int kDevices = 8;  // of the simulation
+
+// What is measured of each of several copies, as they are loaded and unloaded.
+constexpr const char* kOfCopies[] = {
+    "dlopen of a library with a copy",
+    "the first SharedContext::Attach of a copy",
+    "SharedContext::Attach(handle), Release() in a copy",
+    "dlclose of a library with a copy",
+};
+
 struct Curve {
   const char* name;
   const char* of;
   std::vector<int> sizes;
-  std::function<Body(Contexts*, int)> make;
+  std::function<Body(Contexts*, int)> make;  // nullptr: of copies, see MeasureCopies()
   double flat = 0;  // the most that the last size may take of the first; 0: not promised
   bool has_threads = false;
 };
 
 std::vector<Curve> Curves(bool is_real) {
-  // 64 contexts take half of an H100's memory.
+  // 64 contexts take half of an H100's memory, and each takes a tenth of a second.
   std::vector<int> contexts = {1, 4, 16, 64};
   if (!is_real) contexts.push_back(128);
-  return {
+  const std::vector<int> destroyed =
+      is_real ? std::vector<int>{1, 100} : std::vector<int>{1, 1000, 100000};
+  const std::vector<int> ended =
+      is_real ? std::vector<int>{1, 1000} : std::vector<int>{1, 1000, 100000};
+  std::vector<Curve> curves = {
       {"ContextGuard(ContextRef), another current", "contexts", contexts,
        [](Contexts* all, int size) {
          return WithContexts(all, size, [](Alive& alive) {
@@ -177,15 +258,127 @@ std::vector<Curve> Curves(bool is_real) {
          return WithContexts(all, size, [](Alive& alive) {
            benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
          });
-       }},
+       },
+       1.5},
       {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 64, 512}, &Nested, 2.5},
       {"ContextGuard(ContextRef), its own current", "threads", {1, 4, 16}, &OfThread, 0, true},
       {"Module::GetKernel", "kernels", {1, 10, 100, 1000}, &OfModule},
+      {"PerContext::Find", "destroyed", destroyed,
+       [](Contexts* all, int size) {
+         return AfterContexts(all, size, [](Alive& alive) {
+           benchmark::DoNotOptimize(alive.cache.Find(alive.Next()));
+         });
+       },
+       2},
+      {"PerContext::Forget, GetOrMake", "destroyed", destroyed,
+       [](Contexts* all, int size) {
+         return AfterContexts(all, size, [](Alive& alive) {
+           alive.cache.Forget(alive.Next());
+           benchmark::DoNotOptimize(alive.cache.GetOrMake(alive.Next(), &Alive::MakeValue).ok());
+         });
+       },
+       2},
+      {"SharedContext::Attach(handle), dropped", "destroyed", destroyed,
+       [](Contexts* all, int size) {
+         return AfterContexts(all, size, [](Alive& alive) {
+           benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
+         });
+       },
+       1.5},
+      {"ContextGuard(ContextRef), another current", "ended", ended, &AfterThreads, 1.5},
   };
+  for (const char* name : kOfCopies) curves.push_back({name, "copies", {1, 4, 16, 64}, nullptr});
+  if (is_real) return curves;
+  const std::vector<int> devices = {1, 2, 4, kDevices};
+  curves.push_back(
+      {"AcquiredGuard(device), another current", "devices", devices, [](Contexts*, int size) {
+         return WithDevices(size, [](const PrimaryContext& primary) {
+           benchmark::DoNotOptimize(cuguest::AcquiredGuard(primary.device()).ok());
+         });
+       }});
+  curves.push_back({"SharedContext::Attach(ContextRef) of a primary, dropped", "devices", devices,
+                    [](Contexts*, int size) {
+                      return WithDevices(size, [](const PrimaryContext& primary) {
+                        benchmark::DoNotOptimize(SharedContext::Attach(primary.context()).get());
+                      });
+                    }});
+  return curves;
 }
 
-std::string KeyOf(const Curve& curve, int size) {
-  return std::string(curve.name) + " of " + curve.of + " " + std::to_string(size);
+std::string KeyOf(const std::string& name, const std::string& of, int size) {
+  return name + " of " + of + " " + std::to_string(size);
+}
+std::string KeyOf(const Curve& curve, int size) { return KeyOf(curve.name, curve.of, size); }
+
+// Files of one library, each of which the dynamic linker takes for another one.
+class CopyFiles {
+ public:
+  explicit CopyFiles(int count)
+      : folder_(std::filesystem::temp_directory_path() /
+                ("cuguest-growth-" + std::to_string(getpid()))) {
+    const std::string original = cuguest_test::FindBeside("test/plugin_a.so");
+    Require(!original.empty(), "test/plugin_a.so is not there");
+    std::filesystem::create_directories(folder_);
+    for (int i = 0; i < count; ++i) std::filesystem::copy_file(original, At(i));
+  }
+  CopyFiles(const CopyFiles&) = delete;
+  CopyFiles& operator=(const CopyFiles&) = delete;
+  ~CopyFiles() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  std::string At(int i) const { return folder_ / ("copy_" + std::to_string(i) + ".so"); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// One of them, loaded: see test/process/fixtures/plugin.cc.
+class Copy {
+ public:
+  explicit Copy(const std::string& path) : library_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    Require(library_ != nullptr, "a copy is not loaded");
+  }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+  ~Copy() { REQUIRE(dlclose(library_) == 0); }
+  void AttachAndRelease(CUcontext context) const {
+    const auto attach = reinterpret_cast<void* (*)(CUcontext)>(dlsym(library_, "PluginAttach"));
+    const auto detach = reinterpret_cast<bool (*)(void*)>(dlsym(library_, "PluginDetach"));
+    void* const holder = attach(context);
+    REQUIRE(holder != nullptr && detach(holder));
+  }
+
+ private:
+  void* library_;
+};
+
+// The best of some rounds, of the last of so many copies.
+void MeasureCopies(Contexts* contexts, bool smoke, std::map<std::string, double>* best) {
+  const int most = smoke ? 4 : 64;
+  const int rounds = smoke ? 1 : 5;
+  const CopyFiles files(most);
+  const CUcontext context = contexts->AtLeast(1)[0];
+  const SharedContext holder = Take(SharedContext::Attach(context));
+  const auto take = [&](int what, int size, const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
+    const auto [place, is_first] = best->emplace(KeyOf(kOfCopies[what], "copies", size), 0);
+    if (is_first || time.count() < place->second) place->second = time.count();
+  };
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::unique_ptr<Copy>> copies;
+    for (int size = 1; size <= most; ++size) {
+      take(0, size, [&] { copies.push_back(std::make_unique<Copy>(files.At(size - 1))); });
+      const auto use = [&] { copies.back()->AttachAndRelease(context); };
+      take(1, size, use);
+      for (int again = 0; again < 50; ++again) take(2, size, use);
+    }
+    for (int size = most; size > 0; --size) {
+      take(3, size, [&] { copies.pop_back(); });
+    }
+  }
 }
 
 // One size after another: how many contexts are shared is a matter of the whole process.
@@ -193,7 +386,7 @@ void Measure(const char* program, const std::vector<Curve>& curves, Contexts* co
              const cuguest_benchmark::Options& options, cuguest_benchmark::Times* times) {
   for (const Curve& curve : curves) {
     for (const int size : curve.sizes) {
-      if (options.smoke && size > 20) continue;
+      if (curve.make == nullptr || (options.smoke && size > 20)) continue;
       benchmark::ClearRegisteredBenchmarks();
       cuguest_benchmark::Register(KeyOf(curve, size), curve.has_threads ? size : 1, options,
                                   curve.make(contexts, size));
@@ -204,20 +397,23 @@ void Measure(const char* program, const std::vector<Curve>& curves, Contexts* co
 }
 
 bool PrintCurves(const std::vector<Curve>& curves, const cuguest_benchmark::Times& times,
-                 bool checks) {
+                 const std::map<std::string, double>& of_copies, bool checks) {
+  const auto best = [&](const Curve& curve, int size) {
+    const auto found = of_copies.find(KeyOf(curve, size));
+    return found != of_copies.end() ? found->second : times.Best(KeyOf(curve, size));
+  };
   bool kept = true;
   std::string promises;
   std::printf("\n| operation | with | 1 | | | | |\n|---|---|---:|---:|---:|---:|---:|\n");
   for (const Curve& curve : curves) {
     std::printf("| `%s` | %s |", curve.name, curve.of);
     for (const int size : curve.sizes) {
-      std::printf(" %d: %.1f |", size, times.Best(KeyOf(curve, size)));
+      std::printf(" %d: %.1f |", size, best(curve, size));
     }
     for (std::size_t i = curve.sizes.size(); i < 5; ++i) std::printf(" |");
     std::printf("\n");
     if (curve.flat == 0) continue;
-    const double ratio = times.Best(KeyOf(curve, curve.sizes.back())) /
-                         times.Best(KeyOf(curve, curve.sizes.front()));
+    const double ratio = best(curve, curve.sizes.back()) / best(curve, curve.sizes.front());
     const bool holds = !checks || ratio <= curve.flat;
     kept = kept && holds;
     char line[200];
@@ -226,8 +422,11 @@ bool PrintCurves(const std::vector<Curve>& curves, const cuguest_benchmark::Time
                   curve.flat);
     if (checks) promises += line;
   }
-  std::printf("\nnanoseconds (best of 9) with so many contexts, scopes, threads or kernels\n\n%s",
-              promises.c_str());
+  std::printf(
+      "\nnanoseconds (best of 9; of copies, best of 5) with so many contexts, scopes, threads, "
+      "kernels, copies or devices, or after so many contexts that were destroyed or threads that "
+      "have ended\n\n%s",
+      promises.c_str());
   return kept;
 }
 
@@ -266,9 +465,21 @@ Memory MemoryOf(int count, Make make) {
   return {each(bytes[0], bytes[1]), each(bytes[0], bytes[2]), each(bytes[2], bytes[4])};
 }
 
-bool PrintMemory(Contexts* contexts, bool smoke) {
+bool PrintMemory(Contexts* contexts, bool smoke, bool is_real) {
   const int count = smoke ? 4 : 64;
+  const int that_go = smoke ? 4 : is_real ? 8 : 50000;
+  Destroyed destroyed(contexts);
   const std::vector<CUcontext> all = contexts->AtLeast(count);
+  const CopyFiles files(count);
+  const auto load = [&](int i) {
+    auto copy = std::make_unique<Copy>(files.At(i));
+    copy->AttachAndRelease(all[0]);
+    return copy;
+  };
+  for (int round = 0; round < 2; ++round) {  // the dynamic linker keeps room for as many
+    std::vector<std::unique_ptr<Copy>> copies;
+    for (int i = 0; i < count; ++i) copies.push_back(load(i));
+  }
   const auto ref = [&](int i) { return ContextRef::Borrow(all[static_cast<std::size_t>(i)]); };
   Cache cache;
   struct Value {
@@ -289,14 +500,19 @@ bool PrintMemory(Contexts* contexts, bool smoke) {
        MemoryOf(count, [&](int i) { return std::make_unique<Value>(&cache, ref(i)); })},
       {"a context that is attached",
        MemoryOf(count, [&](int i) { return Take(SharedContext::Attach(ref(i))); })},
-      {"a thread that had a guard and has ended",
-       MemoryOf(count * 4,
-                [&](int i) {
-                  std::thread([&] {
-                    Require(ContextGuard(ref(i % count)).ok(), "a guard");
-                  }).join();
-                  return 0;
-                })},
+      {"a context that had both and was destroyed", MemoryOf(that_go,
+                                                             [&](int) {
+                                                               destroyed.One();
+                                                               return 0;
+                                                             })},
+      {"a thread that had a guard and has ended", MemoryOf(smoke     ? 16
+                                                           : is_real ? 500
+                                                                     : 50000,
+                                                           [&](int i) {
+                                                             RunThread(ref(i % count));
+                                                             return 0;
+                                                           })},
+      {"a copy of cuguest that has attached", MemoryOf(count, load)},
   };
   std::printf(
       "\n| bytes of the heap, for each | while it is there | kept for the next | more by the next "
@@ -315,14 +531,17 @@ bool PrintMemory(Contexts* contexts, bool smoke) {
 
 int main(int argc, char** argv) {
   const cuguest_benchmark::Options options = cuguest_benchmark::Parse(argc, argv);
+  const bool is_real = !cudasim::Sim::IsActive();
+  if (!is_real) cudasim::Sim::SetDeviceCount(kDevices);
   const Driver* const driver = cuguest_benchmark::FindDriver();
   if (driver == nullptr) return 77;
-  const bool is_real = !cudasim::Sim::IsActive();
   const std::vector<Curve> curves = Curves(is_real);
   Contexts contexts(*driver);
-  const bool is_clean = PrintMemory(&contexts, options.smoke);  // before anything is kept
+  const bool is_clean = PrintMemory(&contexts, options.smoke, is_real);  // before anything is kept
   cuguest_benchmark::Times times;
   Measure(argv[0], curves, &contexts, options, &times);
-  const bool is_flat = PrintCurves(curves, times, options.check && is_real);
+  std::map<std::string, double> of_copies;
+  MeasureCopies(&contexts, options.smoke, &of_copies);
+  const bool is_flat = PrintCurves(curves, times, of_copies, options.check && is_real);
   return is_flat && is_clean ? 0 : 1;
 }

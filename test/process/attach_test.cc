@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared contexts in processes that differ from the usual one: with drivers below CUDA 12.0, where
-// contexts have no ids and are told apart by handle alone, and with a system call filter.
+// contexts have no ids and are told apart by handle alone, with ids near their end, without file
+// descriptors, and with a system call filter.
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cudasim/sim.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
@@ -93,6 +102,94 @@ void ManyContextsAtOneHandle() {
   CHECK(Sim::Live().contexts == 0);
 }
 
+// Contexts at one handle, up to the last id that there is.
+void IdsNearTheirEnd() {
+  constexpr std::uint64_t kLast = ~std::uint64_t{0};
+  constexpr int kContexts = 4;
+  Sim::SetNextContextId(kLast - kContexts + 1);
+  cuguest::PerContext<std::uint64_t> values;
+  std::vector<SharedContext> over;
+  std::vector<ContextRef> refs;
+  CUcontext context = nullptr;
+  for (int i = 0; i < kContexts; ++i) {
+    if (i != 0) Destroy(context);
+    context = MakeContext();
+    over.push_back(Attach(context));
+    CHECK(over.back().ok() && over.back().use_count() == 1);
+    refs.push_back(over.back().context());
+    CHECK(refs.back().get() == refs.front().get());
+    CHECK(
+        *values
+             .GetOrMake(refs.back(),
+                        [](const ContextRef& of) { return absl::StatusOr<std::uint64_t>(of.id()); })
+             .value() == refs.back().id());
+    CHECK(cuguest::ContextGuard(refs.back()).ok());
+  }
+  CHECK(refs.back().id() == kLast);
+  for (int i = 0; i < kContexts - 1; ++i) {
+    CHECK(SharedContext::Attach(refs[static_cast<std::size_t>(i)]).error().code ==
+          CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    CHECK(over[static_cast<std::size_t>(i)].use_count() == 1);
+  }
+  CHECK(Attach(context).use_count() == 2);
+  // Were ids to begin again, the next context at the handle is refused, and left alone.
+  Destroy(context);
+  Sim::SetNextContextId(1);
+  CHECK(MakeContext() == context);
+  CHECK(Attach(context).error().code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  over.clear();
+  CHECK(ContextRef::Borrow(context).IsAlive());
+  Destroy(context);
+}
+
+// While it lives, nobody opens a file.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none = {0, before_.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(open("/dev/null", O_RDONLY) == -1 && errno == EMFILE);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { CHECK(setrlimit(RLIMIT_NOFILE, &before_) == 0); }
+
+ private:
+  rlimit before_ = {};
+};
+
+// The driver cannot be loaded then; that is kept, as Driver::Get() says, and its text has the
+// reason.
+void FirstUseWithoutDescriptors() {
+  const auto check = [] {
+    CHECK(Attach(reinterpret_cast<CUcontext>(0x1000)).error().reason ==
+          cuguest::Error::Reason::kNoDriver);
+    CHECK(Create().error().reason == cuguest::Error::Reason::kNoDriver);
+    std::printf("%s\n", std::string(cuguest::Driver::GetInitialized().status().message()).c_str());
+  };
+  {
+    const NoDescriptors exhausted;
+    check();
+  }
+  check();
+}
+
+// The registry is found and attached to without opening a file.
+void AttachWithoutDescriptors() {
+  const CUcontext theirs = MakeContext();
+  {
+    const NoDescriptors exhausted;
+    SharedContext attached = Attach(theirs);
+    CHECK(attached.ok());
+    SharedContext made = Create();
+    CHECK(made.ok());
+    CHECK(made.Release().ok());
+    CHECK(attached.Release().ok());
+  }
+  Destroy(theirs);
+}
+
 // A filter that answers EPERM says nothing of the address.
 void AnAddressThatCannotBeAskedAboutIsNotRefused() {
   const CUcontext theirs = MakeContext();
@@ -150,6 +247,14 @@ int main(int argc, char** argv) {
            0,
            On::kSimulation},
           {"many_contexts_at_one_handle", &ManyContextsAtOneHandle, {}, 0, On::kSimulation},
+          {"ids_near_their_end", &IdsNearTheirEnd, {}, 0, On::kSimulation},
+          {"first_use_without_descriptors",
+           &FirstUseWithoutDescriptors,
+           {"libcuda.so.1: cannot open shared object file",
+            "libcuda.so.1: cannot open shared object file"},
+           0,
+           On::kSimulation},
+          {"attach_without_descriptors", &AttachWithoutDescriptors, {}, 0, On::kSimulation},
           {"an_address_that_cannot_be_asked_about_is_not_refused",
            &AnAddressThatCannotBeAskedAboutIsNotRefused},
           {"an_address_without_memory_is_refused", &AnAddressWithoutMemoryIsRefused},

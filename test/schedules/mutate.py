@@ -22,11 +22,25 @@ MUTATIONS = {
     }
 """),
         (" && !is_idle_at_zero;", " && !is_idle_at_zero && false;"),
-        ("HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot)", "End(*slot)"),
     ],
-    # Who joins believes the key that it read before it had a reference.
-    "joins_without_a_second_look": [
-        ("  if (slot->IsFor(context, id)) return true;\n", "  return true;\n"),
+    # What the index has need not be compared.
+    "believes_the_index": [
+        ("    if (slot != nullptr && is_found(slot)) return slot;\n",
+         "    if (slot != nullptr && is_wanted(slot)) return slot;\n"),
+    ],
+    # The slot of a context that is gone can be joined beside the one of the next context at its handle.
+    "retires_nothing": [
+        ("      slot->is_retired.store(1, std::memory_order_relaxed);\n", ""),
+    ],
+    # The slot of what is alive is retired for one that is gone.
+    "retires_the_later": [
+        ("    if (id > context.id()) {\n      outcome = Outcome::kOver;\n    } else if (id < context.id() ||",
+         "    if (id != context.id() ||"),
+    ],
+    # A retired slot ends nothing, and so keeps a reference of the driver's count.
+    "keeps_the_primary": [
+        ("  const CUresult code = End(*slot);\n",
+         "  const CUresult code = slot->is_retired.load() != 0 ? CUDA_SUCCESS : End(*slot);\n"),
     ],
     # The root can be low while its stripes are gathered.
     "gathers_without_bias": [
@@ -45,10 +59,10 @@ MUTATIONS = {
     ],
     # The slot is free before what it counted is ended.
     "frees_before_it_ends": [
-        ("  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);\n"
+        ("  const CUresult code = End(*slot);\n"
          "  slot->context.store(0, std::memory_order_release);\n",
          "  slot->context.store(0, std::memory_order_release);\n"
-         "  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);\n"),
+         "  const CUresult code = End(*slot);\n"),
     ],
     # A slot that is gathered at this moment counts 2^48.
     "counts_the_bias": [

@@ -6,15 +6,20 @@
 //   L     gives back the reference that the thread begins with, to S
 //   C c   copies that reference; gives the copy back
 //   S s   attaches the context that was made for sharing; gives it back
+//   T t   the same by its handle; gives it back
 //   H h   attaches the host's own context; gives it back
+//   A a   the same by its handle, whichever context has that; gives it back
+//   D     the host destroys its own context, and makes another one, which gets the handle
 //   P p   attaches the primary context; gives it back
+//   Z     the host resets the device: the primary context is another one at its handle
 //   N n   makes a context for sharing; gives it back
 //   U     looks at the count of S, to which the thread has a reference
 //
 // The driver is a model of one: contexts at handles, which are given out again as soon as they are
 // free. It is an error to destroy the host's context, or any that is held; to release the primary
-// context without having retained it; and to leave a context that was made for sharing alive when
-// nobody holds it.
+// context without having retained it; to leave a context that was made for sharing alive when
+// nobody holds it; to count one context in two slots; and to ask who has a handle while a holder
+// destroys its context.
 
 #include "lib/share/registry.h"
 
@@ -32,6 +37,7 @@ using internal::Atomic;
 using internal::Ending;
 using internal::Reference;
 using internal::Registry;
+using internal::Slot;
 using schedules::Bounds;
 using schedules::Case;
 using schedules::Group;
@@ -46,7 +52,9 @@ struct ModelContext {
   std::uintptr_t handle = 0;
   bool has_handle = false;
   Atomic<int> is_alive{0};
+  bool is_over = false;  // its owner has destroyed or reset it
   int holders = 0;
+  const Slot* slot = nullptr;  // where they are counted
 
   // What each thread did with it: all of that happens before it is destroyed.
   static constexpr unsigned kThreads = 5;
@@ -74,6 +82,28 @@ class ModelDriver {
   static constexpr unsigned kIncarnations = 8;
 
   ContextRef Make(MadeBy made_by);
+  ContextRef MakeAt(std::uintptr_t handle, MadeBy made_by);
+
+  // The owner destroys or resets it while others are attached, and another one has the handle.
+  ContextRef Replace(const ContextRef& context) {
+    ModelContext& over = Of(context);
+    over.is_over = true;
+    over.is_alive.store(0);
+    over.has_handle = false;
+    return MakeAt(over.handle, over.made_by);
+  }
+
+  // Which one is alive at the handle; 0: none.
+  unsigned long long Ask(CUcontext handle) {
+    handles_.fetch_add(0);
+    for (unsigned id = 1; id < next_id_; ++id) {
+      const ModelContext& context = contexts_[id];
+      if (context.has_handle && context.handle == reinterpret_cast<std::uintptr_t>(handle)) {
+        return contexts_[id].is_alive.load() != 0 ? id : 0;
+      }
+    }
+    return 0;
+  }
 
   ModelContext& Of(unsigned long long id) { return contexts_[id]; }
   ModelContext& Of(const ContextRef& context) { return Of(context.id()); }
@@ -86,6 +116,7 @@ class ModelDriver {
     Require(context.holders == 0, "a context was destroyed that somebody holds");
     context.SeeAllWork();
     handles_.fetch_add(1);
+    context.is_over = true;
     context.has_handle = false;
     return CUDA_SUCCESS;
   }
@@ -106,6 +137,11 @@ class ModelDriver {
 ModelDriver* g_driver = nullptr;
 unsigned long long g_id_of_new = 0;
 
+ContextRef RefTo(std::uintptr_t handle, unsigned long long id) {
+  g_id_of_new = id;
+  return ContextRef::Borrow(reinterpret_cast<CUcontext>(handle));
+}
+
 // At the first handle that no context has.
 ContextRef ModelDriver::Make(MadeBy made_by) {
   handles_.fetch_add(1);
@@ -115,8 +151,11 @@ ContextRef ModelDriver::Make(MadeBy made_by) {
     if (is_taken) handle += 0x1000;
     id = is_taken ? 1 : id + 1;
   }
-  g_id_of_new = next_id_;
-  const ContextRef ref = ContextRef::Borrow(reinterpret_cast<CUcontext>(handle));
+  return MakeAt(handle, made_by);
+}
+
+ContextRef ModelDriver::MakeAt(std::uintptr_t handle, MadeBy made_by) {
+  const ContextRef ref = RefTo(handle, next_id_);
   ModelContext& made = contexts_[next_id_++];
   made.made_by = made_by;
   made.handle = handle;
@@ -193,15 +232,20 @@ class Attaching : public schedules::Program {
       const ModelContext& context = driver_.Of(id);
       const bool is_alive = context.is_alive.load() != 0;
       if (context.made_by == MadeBy::kShared) Require(!is_alive, "it outlived its last holder");
-      if (context.made_by == MadeBy::kHost) Require(is_alive, "the host's was destroyed");
+      if (context.made_by == MadeBy::kHost) {
+        Require(is_alive != context.is_over, "the host's was destroyed");
+      }
     }
     Require(driver_.PrimaryCount() == 1, "the registry kept a reference of the driver's count");
-    // Whatever is counted from now on, is counted from 0.
-    for (const ContextRef& context : {hosts_, primary_}) {
+    // Whatever is counted from now on, is counted from 0, and found by its handle.
+    for (const ContextRef& context : {hosts_, primary_, hosts_, primary_}) {
       std::vector<Held> held;
       Attach('X', context, &held);
       Require(held.size() == 1, "it cannot be attached any more");
       Require(Registry::Count(*held[0].reference.slot) == 1, "the count does not begin at 1");
+      const Reference found = registry_.Join(context.get());
+      Require(found.slot == held[0].reference.slot, "the handle leads to what is over");
+      static_cast<void>(Registry::Leave(found));
       GiveBack(&held, 'X');
     }
   }
@@ -218,9 +262,19 @@ class Attaching : public schedules::Program {
       case 'S':
         return Attach('S', shared_, held);
       case 'H':
-        return Attach('H', hosts_, held);
+        return Attach('H', ContextRef(hosts_), held);  // as it is now
       case 'P':
-        return Attach('P', primary_, held);
+        return Attach('P', ContextRef(primary_), held);
+      case 'T':
+        return AttachHandle('T', shared_, held);
+      case 'A':
+        return AttachHandle('A', ContextRef(hosts_), held);
+      case 'D':
+        hosts_ = driver_.Replace(hosts_);
+        return;
+      case 'Z':
+        primary_ = driver_.Replace(primary_);
+        return;
       case 'N':
         return Make(held);
       case 'C':
@@ -238,26 +292,56 @@ class Attaching : public schedules::Program {
 
   void Hold(std::vector<Held>* held, char letter, const ContextRef& context,
             const Reference& reference) {
-    Require(reference.slot->IsOpen() && reference.slot->IsFor(context),
+    const Slot& slot = *reference.slot;
+    Require(slot.IsOpen() && slot.id.load(std::memory_order_relaxed) == context.id(),
             "a reference to something else");
-    ++driver_.Of(context).holders;
+    ModelContext& held_one = driver_.Of(context);
+    ++held_one.holders;
     held->push_back({letter, context, reference});
+    if (held_one.is_over) return;  // nobody finds its slot any more
+    Require(held_one.holders == 1 || held_one.slot == &slot, "a context is counted in two slots");
+    held_one.slot = &slot;
   }
 
   // As SharedContext::Attach() of a ref.
   void Attach(char letter, const ContextRef& context, std::vector<Held>* held) {
-    Reference reference = registry_.Join(context);
-    if (reference.slot != nullptr) Hold(held, letter, context, reference);
-    const bool is_alive = driver_.Of(context).is_alive.load() != 0;
-    if (!is_alive && reference.slot != nullptr) GiveBack(held, letter);
-    if (!is_alive || reference.slot != nullptr) return;
-    const bool is_primary = driver_.Of(context).made_by == MadeBy::kPrimary;
-    if (is_primary) driver_.RetainPrimary();
+    const Reference reference = registry_.Join(context.get());
+    AttachAsked(letter, context, driver_.Of(context).is_alive.load() != 0, reference, held);
+  }
+
+  // As SharedContext::Attach() of the handle of `context`, whichever has that.
+  void AttachHandle(char letter, const ContextRef& context, std::vector<Held>* held) {
+    const Reference reference = registry_.Join(context.get());
+    const unsigned long long id = driver_.Ask(context.get());
+    const bool has_joined = reference.slot != nullptr;
+    if (has_joined && id == 0) {
+      const auto joined = reference.slot->id.load(std::memory_order_relaxed);
+      Require(driver_.Of(joined).made_by != MadeBy::kShared, "asked of what a holder destroyed");
+    }
+    // Made at the handle a moment ago: nobody but its maker may have it yet.
+    const bool is_strange = id != context.id() && driver_.Of(id).made_by == MadeBy::kShared;
+    if (!has_joined && is_strange) return;
+    const auto handle = reinterpret_cast<std::uintptr_t>(context.get());
+    AttachAsked(letter, RefTo(handle, id), id != 0, reference, held);
+  }
+
+  void AttachAsked(char letter, const ContextRef& context, bool is_alive, Reference reference,
+                   std::vector<Held>* held) {
+    if (is_alive && reference.slot != nullptr && reference.slot->IsFor(context)) {
+      return Hold(held, letter, context, reference);
+    }
+    if (reference.slot != nullptr) static_cast<void>(Registry::Leave(reference));
+    if (!is_alive) return;
+    const bool may_be_primary = driver_.Of(context).made_by == MadeBy::kPrimary;
+    if (may_be_primary) driver_.RetainPrimary();
+    const bool is_primary = may_be_primary && context == primary_;
+    if (may_be_primary && !is_primary) driver_.ReleasePrimary();
     const Registry::Outcome outcome = registry_.JoinOrOpen(
         context, is_primary ? Ending::kReleasePrimary : Ending::kNothing, kDevice, &reference);
     if (is_primary && outcome != Registry::Outcome::kOpened) driver_.ReleasePrimary();
     if (reference.slot == nullptr) {
-      return Require(driver_.Of(context).made_by == MadeBy::kShared, "it was refused");
+      const ModelContext& refused = driver_.Of(context);
+      return Require(refused.made_by == MadeBy::kShared || refused.is_over, "it was refused");
     }
     Hold(held, letter, context, reference);
     if (driver_.Of(context).is_alive.load() == 0) GiveBack(held, letter);
@@ -313,7 +397,8 @@ constexpr Begin kBegins[] = {Begin::kRootAndStripe, Begin::kStripe, Begin::kGath
 // Two threads with one operation each: all pairs.
 Group Pairs(const std::string& name, const Bounds& bounds) {
   Group group{name, {}};
-  const std::vector<std::string> operations = {"L", "C", "U", "S", "H", "P", "N"};
+  const std::vector<std::string> operations = {"L", "C", "U", "S", "T", "H",
+                                               "A", "D", "P", "Z", "N"};
   for (const Begin begin : kBegins) {
     for (const std::string& a : operations) {
       for (const std::string& b : operations) {
@@ -345,8 +430,15 @@ std::vector<Group> Groups() {
   const Bounds three_preemptions = {3};
   const std::vector<std::string> shorter = {"L", "C", "S", "H", "P", "N", "U", "Ss", "CL"};
   const std::vector<std::string> longer = {"SsHh", "LHhP", "LNnH", "PpLH", "HhSs", "LSsN"};
-  const std::vector<std::vector<std::string>> threes = {
-      {"L", "Ss", "Hh"}, {"Cc", "L", "Ss"}, {"CL", "Ss", "Nn"}, {"LP", "Pp", "SL"}};
+  Group replaced{"handles_given_out_again", {}};
+  for (const char* a : {"H", "A", "P", "Hh"}) {
+    for (const char* b : {"HDAa", "PZPp", "ADHN", "TtNT"}) {
+      replaced.cases.push_back(Words({a, b}, Begin::kRootAndStripe, {2}));
+    }
+  }
+  const std::vector<std::vector<std::string>> threes = {{"L", "Ss", "Hh"},  {"Cc", "L", "Ss"},
+                                                        {"CL", "Ss", "Nn"}, {"LP", "Pp", "SL"},
+                                                        {"L", "Tt", "Nn"},  {"Aa", "HDh", "A"}};
   Group all_threes{"three_threads_all", {}};
   all_threes.is_long = true;
   for (const Begin begin : kBegins) {
@@ -362,6 +454,7 @@ std::vector<Group> Groups() {
       Longer("two_threads_longer", shorter, longer, every),
       Longer("two_threads_longer_weak", {"L", "S", "P", "U"}, {"SsHh", "LHhP"}, one_stale_read),
       longer_weak,
+      replaced,
       {"three_threads",
        {Words({"L", "Ss", "Hh"}, Begin::kRootAndStripe, three_preemptions),
         Words({"Cc", "L", "Ss"}, Begin::kRootAndStripe, three_preemptions),

@@ -8,6 +8,7 @@
 #include "cuguest/devices.h"
 
 #include <cstring>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -527,5 +528,28 @@ BOOST_AUTO_TEST_CASE(an_older_driver_is_refused) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+// More contexts than the index of the registry has places for.
+BOOST_AUTO_TEST_CASE(a_thousand_are_attached,
+                     *OnlySim() * NeedsDriver(12040, "green contexts, which take no memory")) {
+  const std::deque<Green> greens(1024);
+  std::vector<SharedContext> holders;
+  for (const Green& one : greens) {
+    holders.push_back(SharedContext::Attach(one.context()));
+    BOOST_TEST_REQUIRE(holders.back().ok());
+  }
+  Sim::ResetCalls();
+  for (int round = 0; round < 2; ++round) {
+    for (const SharedContext& one : holders) {
+      const SharedContext again[] = {SharedContext::Attach(one.get()),
+                                     SharedContext::Attach(one.context())};
+      BOOST_TEST(one.use_count() == 3);
+      BOOST_TEST((again[0].context() == one.context()));
+      BOOST_TEST((again[1].context() == one.context()));
+    }
+  }
+  BOOST_TEST(Sim::TotalCalls() == 2 * 2 * greens.size());  // nobody is attached as the first
+  for (const SharedContext& one : holders) BOOST_TEST(one.use_count() == 1);
+}
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -86,11 +86,12 @@ class CUGUEST_API PerContextTable {
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
-  CUGUEST_HIDE static constexpr std::size_t kHints = 256;
+  CUGUEST_HIDE static constexpr std::size_t kHints = 128;
+  CUGUEST_HIDE static constexpr std::size_t kOfAHash = 2;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
   [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
-                                           Atomic<Entry*>* hint) const noexcept;
+                                           Atomic<Entry*>* hints) const noexcept;
   [[nodiscard]] CUGUEST_HIDE Entry* Head() const noexcept {
     return head_.load(std::memory_order_acquire);
   }
@@ -130,7 +131,9 @@ class CUGUEST_API PerContextTable {
 
   const Type type_;
   Atomic<Entry*> head_{nullptr};
-  Atomic<Entry*> hints_[kHints] = {};
+  // Where values were. Contexts that are made at different times have ids that differ by anything,
+  // so two of them often have one hash.
+  Atomic<Entry*> hints_[kHints][kOfAHash] = {};
   Mutex mutex_;
   ConditionVariable changed_;  // an entry is no longer being made, or ended
 };

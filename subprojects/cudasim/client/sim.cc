@@ -43,6 +43,10 @@ void Sim::SupportPageableAccess(bool supported) {
   if (IsActive()) GetControl()->support_pageable_access(supported);
 }
 
+void Sim::SetNextContextId(std::uint64_t id) {
+  if (IsActive()) GetControl()->set_next_context_id(id);
+}
+
 void Sim::FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread) {
   if (IsActive()) GetControl()->fail_call(entry, nth, code, from_any_thread);
 }

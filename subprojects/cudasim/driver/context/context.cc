@@ -162,6 +162,8 @@ Context* Context::TakeSlot(CUdevice device, size_t memory) {
   return context;
 }
 
+void Context::SetNextId(std::uint64_t id) { next_context_id.store(id); }
+
 void Context::BeginIncarnation(unsigned flags_of_incarnation) {
   flags.store(flags_of_incarnation);
   ResetSettings(this);

@@ -70,6 +70,8 @@ class Context {
   // reads it as one and crashes, or worse.
   static Context* FindOrPanic(CUcontext handle);
 
+  static void SetNextId(std::uint64_t id);
+
   // A new user context with no holds, or nullptr when the arena or the device's
   // memory is full.
   static Context* Create(CUdevice device, unsigned flags, unsigned api_version);

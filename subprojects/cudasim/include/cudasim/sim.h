@@ -124,6 +124,9 @@ class Sim {
   /// plain memory for a device's. Default: no. Not measured: as the CUDA Programming Guide says.
   static void SupportPageableAccess(bool supported);
 
+  /// The id of the next context, which those that follow count on from; not 0. Default 1.
+  static void SetNextContextId(std::uint64_t id);
+
   /// The `nth` call from now of `entry` (1 is the next) returns `code` and does
   /// nothing else; later ones work again. Several may be armed at a time.
   /// `from_any_thread` false counts only the calling thread's calls.
