@@ -119,7 +119,7 @@ using SharedConditionVariable = ConditionVariable;
 using ThreadId = int;
 inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
 
-template <void (*)(), void (*)(), void (*)()>
+template <void (*)()>
 void WatchForks() noexcept {}
 
 inline unsigned ThreadNumber() noexcept {
