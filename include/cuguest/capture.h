@@ -40,7 +40,9 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
                                           Location where = Location::Here()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
-  CUGUEST_HIDE ~CaptureModeGuard() { static_cast<void>(scope_.LeaveCaptureMode(internal::EndIs::kImplied)); }
+  CUGUEST_HIDE ~CaptureModeGuard() {
+    static_cast<void>(scope_.LeaveCaptureMode(internal::EndIs::kImplied));
+  }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
@@ -57,7 +59,9 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   /// Ends the scope now. Does nothing the second time.
   /// Errors: the driver's code if it refuses the mode; CUDA_ERROR_NOT_READY if another
   ///         CaptureModeGuard is inside it or this is not its thread, as ContextGuard::Leave().
-  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.LeaveCaptureMode(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept {
+    return scope_.LeaveCaptureMode(internal::EndIs::kAsked);
+  }
 
  private:
   internal::Scope scope_;

@@ -7,8 +7,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -42,15 +40,6 @@ template <void (*kInChild)()>
 void WatchForks() noexcept {
   static pthread_once_t s_once = PTHREAD_ONCE_INIT;
   pthread_once(&s_once, [] { pthread_atfork(nullptr, nullptr, kInChild); });
-}
-
-// A number of this process: a child that is forked from it has another. getpid() is a call of the
-// kernel.
-inline std::atomic<unsigned> g_process_number{0};
-inline void CountFork() { g_process_number.fetch_add(1); }
-inline unsigned ProcessNumber() noexcept {
-  WatchForks<&CountFork>();
-  return g_process_number.load(std::memory_order_relaxed);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

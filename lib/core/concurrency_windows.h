@@ -37,7 +37,6 @@ inline ThreadId ThisThreadId() noexcept { return GetCurrentThreadId(); }
 // There are no forks.
 template <void (*)()>
 void WatchForks() noexcept {}
-inline unsigned ProcessNumber() noexcept { return 0; }
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

@@ -14,12 +14,12 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // A stream that somebody uses, from the first use to the end of the last. One of the process that
-// this one was forked from is left alone: CUDA does not work here then, and another thread of the
-// parent's may have had the lock.
+// this one was forked from is left alone: CUDA does not work here then.
 struct UsedStream {
-  bool IsOfParent() const noexcept { return process != ProcessNumber(); }
+  bool IsOfParent() const noexcept { return process != s_process; }
 
-  const unsigned process = ProcessNumber();
+  static inline unsigned s_process = 0;  // another one in a child; getpid() calls the kernel
+  const unsigned process = s_process;
   StreamRef stream;
   unsigned users = 0;
   Atomic<bool> is_over{false};  // written with g_mutex held
@@ -31,6 +31,13 @@ namespace {
 
 Mutex g_mutex;
 UsedStream* g_first = nullptr;
+
+// Another thread of the parent's may have had the lock, in the middle of a change.
+void BeginAgainInChild() {
+  ++UsedStream::s_process;
+  g_first = nullptr;
+  new (&g_mutex) Mutex;
+}
 
 // With g_mutex held. Of the streams with this handle, the one that is not over.
 UsedStream* Find(const StreamRef& stream) noexcept {
@@ -78,6 +85,7 @@ void Leave(UsedStream* used) noexcept {
 }  // namespace
 
 bool StreamUse::Begin(const StreamRef& stream) noexcept {
+  WatchForks<&BeginAgainInChild>();
   auto* made = new (std::nothrow) UsedStream;  // not while the lock is held
   if (made == nullptr) return false;
   {
