@@ -147,6 +147,7 @@ Rows Make() {
                  Copying(*objects, "64 KiB", 64 << 10, 5),
                  Copying(*objects, "4 MiB", kMost, 1),
                  Describing(*objects)};
+  rows.promises = {{rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.8}};
   rows.needs = objects;
   return rows;
 }

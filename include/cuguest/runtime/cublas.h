@@ -133,8 +133,8 @@ using CublasHandles = LibraryHandles<impl::Cublas>;
 ///            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
 /// Cost:    with an idle handle and the context current, five contention-free driver calls (six for
 ///          stream 0 and CU_STREAM_PER_THREAD), one cublasSetStream and four cublasGet...: on an
-///          H100 1.7 times a push, a cublasSetStream and a pop, and the whole scope 2.8 times; with
-///          16 threads 0.2 times (docs/cost.md). A push, a pop and a query more if it is not
+///          H200 1.7 times a push, a cublasSetStream and a pop, and the whole scope 2.6 times; with
+///          16 threads 0.17 times (docs/cost.md). A push, a pop and a query more if it is not
 ///          current; a cublasSetWorkspace more with a workspace. A thread finds at once the handle
 ///          that it had last. The first scope in a context, and at each depth of concurrency, makes
 ///          its handle: see CublasHandles.
