@@ -437,8 +437,8 @@ std::size_t BytesInUse() {
   return info.uordblks + info.hblkhd;
 }
 
-// What stays for each of the next: less than any object takes, and more than the dynamic linker does
-// for a few files.
+// What stays for each of the next: less than any object takes, and more than the dynamic linker
+// does for a few files.
 constexpr double kMostBytes = 32;
 
 struct Memory {
