@@ -328,7 +328,7 @@ void PerContextTable::Unpin(PinStripe* stripe) noexcept {
 }
 
 PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
-  Atomic<Entry*>(&hints)[kOfAHash] = hints_[Hash(context) % kHints];
+  auto& hints = hints_[Hash(context) % kHints];
   for (const Atomic<Entry*>& hint : hints) {
     Entry* const hinted = hint.load(std::memory_order_acquire);
     if (__builtin_expect(hinted == nullptr || !hinted->Names(context), 0)) continue;

@@ -34,8 +34,8 @@ inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
 // returns, also where another thread has called it first, and in a child that was forked in its
 // middle. There is nothing to be called before a fork() or in the parent: glibc calls such handlers
 // without a lock, so that a library that another thread unloads meanwhile is gone when its own is
-// called (glibc 2.36; test/interop/storm/process_operations.cc). In a child there is no other
-// thread.
+// called (glibc 2.36; test/process/fork_test.cc, libraries_that_go_while_others_fork). In a child
+// there is no other thread.
 template <void (*kInChild)()>
 void WatchForks() noexcept {
   static pthread_once_t s_once = PTHREAD_ONCE_INIT;
