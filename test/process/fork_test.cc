@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cudasim/sim.h"
 #include "cuguest/c.h"
@@ -308,27 +310,35 @@ void ForksWhileOthersAreInside() {
   std::printf("%d forks, %d calls of listeners\n", kForks, heard.load());
 }
 
-// A library attaches, which it watches forks for, and is unloaded, while others fork.
+// Libraries attach, which they watch forks for, and are unloaded, while others fork.
 void LibrariesThatGoWhileOthersFork() {
-  CHECK(Driver::GetInitialized().ok());
   alarm(kSecondsToHang);
   constexpr int kTimes = 300;
   const CUcontext context = MakeContext();
-  const SharedContext home = SharedContext::Attach(context);  // so that the library is not
+  const SharedContext home = SharedContext::Attach(context);  // so that no library is
   std::atomic<bool> stop{false};
-  const auto fork_on = [&] {
-    while (!stop) Fork([] {});
-  };
-  std::thread first(fork_on);
-  std::thread second(fork_on);
-  for (int i = 0; i < kTimes; ++i) {
-    const cuguest_test::Plugin plugin("plugin_a");
-    CHECK(plugin.Detach(plugin.Attach(context)));
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&] {
+      while (!stop) {
+        const pid_t child = fork();
+        if (child == 0) _exit(0);
+        CHECK(waitpid(child, nullptr, 0) == child);
+      }
+    });
   }
-  CHECK(!cuguest_test::Plugin::IsLoaded("plugin_a"));
-  stop = true;
+  const auto come_and_go = [context](const char* name) {
+    for (int i = 0; i < kTimes; ++i) {
+      const cuguest_test::Plugin plugin(name);
+      CHECK(plugin.Detach(plugin.Attach(context)));
+    }
+    CHECK(!cuguest_test::Plugin::IsLoaded(name));
+  };
+  std::thread first(come_and_go, "plugin_a");
+  come_and_go("plugin_b");
   first.join();
-  second.join();
+  stop = true;
+  for (std::thread& other : others) other.join();
 }
 
 // A walk over the loaded objects that lasts, with the dynamic linker's lock.
