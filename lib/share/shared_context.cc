@@ -17,7 +17,6 @@ using internal::GetInitializedDriver;
 using internal::OfContext;
 using internal::Reference;
 using internal::Registry;
-using internal::Slot;
 using Reason = Error::Reason;
 
 constexpr char kAttach[] = "attach";
