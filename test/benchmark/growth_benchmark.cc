@@ -207,12 +207,14 @@ Body OfModule(Contexts* contexts, int size) {
 constexpr int kDevices = 8;  // of the simulation
 
 // What is measured of each of several copies, as they are loaded and unloaded.
-constexpr const char* kOfCopies[] = {
-    "dlopen of a library with a copy",
-    "the first SharedContext::Attach of a copy",
-    "SharedContext::Attach(handle), Release() in a copy",
-    "dlclose of a library with a copy",
-};
+constexpr const char kLoading[] = "dlopen of a library with a copy";
+constexpr const char kFirstGuard[] = "the first ContextGuard of a copy";
+constexpr const char kLookUps[] = "of that what the driver is asked for its functions";
+constexpr const char kFirstAttach[] = "then the first SharedContext::Attach of the copy";
+constexpr const char kAttach[] = "SharedContext::Attach(handle), Release() in a copy";
+constexpr const char kUnloading[] = "dlclose of a library with a copy";
+constexpr const char* kOfCopies[] = {kLoading,     kFirstGuard, kLookUps,
+                                     kFirstAttach, kAttach,     kUnloading};
 
 struct Curve {
   const char* name;
@@ -336,16 +338,32 @@ class Copy {
   Copy(const Copy&) = delete;
   Copy& operator=(const Copy&) = delete;
   ~Copy() { REQUIRE(dlclose(library_) == 0); }
+  void Enter(CUcontext context) const {
+    REQUIRE(Find<bool (*)(CUcontext)>("PluginEnter")(context));
+  }
   void AttachAndRelease(CUcontext context) const {
-    const auto attach = reinterpret_cast<void* (*)(CUcontext)>(dlsym(library_, "PluginAttach"));
-    const auto detach = reinterpret_cast<bool (*)(void*)>(dlsym(library_, "PluginDetach"));
-    void* const holder = attach(context);
-    REQUIRE(holder != nullptr && detach(holder));
+    void* const holder = Find<void* (*)(CUcontext)>("PluginAttach")(context);
+    REQUIRE(holder != nullptr && Find<bool (*)(void*)>("PluginDetach")(holder));
   }
 
  private:
+  template <typename Function>
+  Function Find(const char* name) const {
+    return reinterpret_cast<Function>(dlsym(library_, name));
+  }
+
   void* library_;
 };
+
+// As each copy does when it is first used.
+void LookUpEntries(const Driver& driver) {
+#define LOOK_UP(Name, since, suffix, parameters) \
+  if (since <= driver.version)                   \
+    benchmark::DoNotOptimize(driver.lookup("cu" #Name, since, driver.lookup_user));
+  CUGUEST_REQUIRED_ENTRIES(LOOK_UP)
+  CUGUEST_OPTIONAL_ENTRIES(LOOK_UP)
+#undef LOOK_UP
+}
 
 // The best of some rounds, of the last of so many copies.
 void MeasureCopies(Contexts* contexts, bool smoke, std::map<std::string, double>* best) {
@@ -354,23 +372,25 @@ void MeasureCopies(Contexts* contexts, bool smoke, std::map<std::string, double>
   const CopyFiles files(most);
   const CUcontext context = contexts->AtLeast(1)[0];
   const SharedContext holder = Take(SharedContext::Attach(context));
-  const auto take = [&](int what, int size, const std::function<void()>& work) {
+  const auto take = [&](const char* what, int size, const std::function<void()>& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
-    const auto [place, is_first] = best->emplace(KeyOf(kOfCopies[what], "copies", size), 0);
+    const auto [place, is_first] = best->emplace(KeyOf(what, "copies", size), 0);
     if (is_first || time.count() < place->second) place->second = time.count();
   };
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::unique_ptr<Copy>> copies;
     for (int size = 1; size <= most; ++size) {
-      take(0, size, [&] { copies.push_back(std::make_unique<Copy>(files.At(size - 1))); });
+      take(kLoading, size, [&] { copies.push_back(std::make_unique<Copy>(files.At(size - 1))); });
       const auto use = [&] { copies.back()->AttachAndRelease(context); };
-      take(1, size, use);
-      for (int again = 0; again < 50; ++again) take(2, size, use);
+      take(kFirstGuard, size, [&] { copies.back()->Enter(context); });
+      take(kLookUps, size, [&] { LookUpEntries(contexts->driver()); });
+      take(kFirstAttach, size, use);
+      for (int again = 0; again < 50; ++again) take(kAttach, size, use);
     }
     for (int size = most; size > 0; --size) {
-      take(3, size, [&] { copies.pop_back(); });
+      take(kUnloading, size, [&] { copies.pop_back(); });
     }
   }
 }

@@ -31,8 +31,6 @@ using cuguest::PeerAccess;
 using runtime::ToDriver;
 using runtime::ToRuntime;
 
-constexpr size_t kTooMany = size_t{1} << 58;
-
 // A program compiled for another major version of the runtime is told that it cannot work.
 bool IsOfItsHeaders() { return runtime::QueryVersions().runtime / 1000 == CUDART_VERSION / 1000; }
 
@@ -275,13 +273,15 @@ const std::vector<Call>& CallsThatTheRuntimeRefuses() {
          return runtime::FunctionOf(static_cast<const void*>(&t), t.home.ref());
        }},
       {"AllocateBuffer: more than there is", StatusCode::kResourceExhausted,
-       [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kTooMany); }},
+       [](const Things& t) {
+         return runtime::AllocateBuffer<int>(t.home.ref(), Things::kTooMany);
+       }},
       {"CalleeScope: around a call that fails", StatusCode::kResourceExhausted,
        [](const Things& t) {
          runtime::CalleeScope scope(t.home.ref());
          if (!scope.ok()) return cuguest::ToStatus(scope);
          void* pointer = nullptr;
-         return runtime::ToStatus(scope.Note(cudaMalloc(&pointer, kTooMany), "cudaMalloc"),
+         return runtime::ToStatus(scope.Note(cudaMalloc(&pointer, Things::kTooMany), "cudaMalloc"),
                                   "allocate");
        }},
   };

@@ -14,8 +14,6 @@ using cuguest::DeviceView;
 using cuguest::Event;
 using cuguest::Stream;
 
-constexpr size_t kCount = Things::kCount;
-
 template <typename T>
 T Get(absl::StatusOr<T> result) {
   BOOST_TEST_REQUIRE(result.ok(), result.status().ToString());
@@ -23,7 +21,7 @@ T Get(absl::StatusOr<T> result) {
 }
 
 DeviceView<int> ViewOf(CUdeviceptr pointer) {
-  return Get(DeviceView<int>::Borrow(pointer, kCount));
+  return Get(DeviceView<int>::Borrow(pointer, Things::kCount));
 }
 
 Event RecordedIn(const Stream& stream) {

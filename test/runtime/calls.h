@@ -66,6 +66,7 @@ Outcome Together(Outcome outcome, T used) {
 class Things {
  public:
   static constexpr size_t kCount = 16;
+  static constexpr size_t kTooMany = size_t{1} << 58;
   using Numbers = std::array<int, kCount>;
 
   Things();

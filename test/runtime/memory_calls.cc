@@ -39,7 +39,6 @@ using runtime::ToDriver;
 constexpr size_t kCount = Things::kCount;
 constexpr size_t kPages = 8192;  // bytes
 constexpr size_t kOverflow = ~size_t{0};
-constexpr size_t kTooMany = size_t{1} << 58;
 
 HostSpan<const int> Source(const Things& t) { return t.numbers; }
 HostSpan<int> Target(const Things& t) { return t.numbers; }
@@ -116,7 +115,7 @@ std::vector<Call> Buffers() {
       {"DeviceBuffer::Allocate: more than a size_t holds", kRefused,
        [](const Things& t) { return Buffer::Allocate(t.home.ref(), kOverflow); }},
       {"DeviceBuffer::Allocate: more than there is", StatusCode::kResourceExhausted,
-       [](const Things& t) { return Buffer::Allocate(t.home.ref(), kTooMany); }},
+       [](const Things& t) { return Buffer::Allocate(t.home.ref(), Things::kTooMany); }},
       {"DeviceBuffer::CopyOf", kOk,
        [](const Things& t) { return Buffer::CopyOf(t.home.ref(), Source(t)); }},
       {"DeviceBuffer::CopyOf: a destroyed context", kOver,

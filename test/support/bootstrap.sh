@@ -168,10 +168,12 @@ bootstrap() {
 
 # build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds; everything, unless
 # told. With as much debug information (-g1) as a backtrace needs, and eight sources of a target at a
-# time: a sixth less to wait for. All that build in `build` say the same, or they compile it anew.
+# time: a sixth less to wait for. Without optimisation, as tests are compiled in any case, unless
+# CUGUEST_TEST_OPTIMIZATION says with which: what is compiled once and runs for seconds. All that build in
+# `build` say the same, or they compile it anew.
 build_in() {
   local directory=$1 targets=() mode=()
-  local common=(-Dbuildtype=debugoptimized -Dcpp_args=-g1 -Dunity=on -Dunity_size=8 "${toolkit_options[@]}")
+  local common=(-Dbuildtype=debugoptimized -Doptimization="${CUGUEST_TEST_OPTIMIZATION:-0}" -Dcpp_args=-g1 -Dunity=on -Dunity_size=8 "${toolkit_options[@]}")
   shift
   while [ "$1" != -- ]; do
     targets+=("$1")
