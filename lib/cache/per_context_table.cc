@@ -110,7 +110,7 @@ struct alignas(kCacheLine) PinStripe {
 namespace {
 
 struct PinningThread {
-  std::uint64_t id = 0;  // a number that no other thread has had, and the kernel's; 0: none yet
+  std::uint64_t id = 0;  // half of its number, and the kernel's; 0: none yet
   unsigned stripe = 0;
   unsigned meetings = 0;  // with others, on this stripe
   unsigned random = 0;
@@ -118,7 +118,7 @@ struct PinningThread {
 CUGUEST_THREAD_LOCAL(PinningThread) t_thread;
 
 void Identify(PinningThread* thread) noexcept {
-  const unsigned number = ThreadNumber() + 1;
+  const auto number = static_cast<unsigned>(ThreadNumber() + 1);
   thread->id = std::uint64_t{number} << 32 | static_cast<std::uint32_t>(KernelThread());
   thread->stripe = number % kStripes;
   thread->random = number;

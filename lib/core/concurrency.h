@@ -12,6 +12,7 @@
 #ifndef CUGUEST_SCHEDULED_CONCURRENCY
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "cuguest/export.h"
@@ -26,10 +27,12 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// A number of the calling thread: 0 for the first one that asked, and counted up.
-inline unsigned ThreadNumber() noexcept {
-  static std::atomic<unsigned> s_next{0};
-  thread_local const unsigned s_mine = s_next.fetch_add(1, std::memory_order_relaxed);
+// A number of the calling thread, which no other one has had: 0 for the first one that asked, and
+// counted up. With 32 bits a host that starts a thread for each request would begin again within
+// weeks.
+inline std::uint64_t ThreadNumber() noexcept {
+  static std::atomic<std::uint64_t> s_next{0};
+  thread_local const std::uint64_t s_mine = s_next.fetch_add(1, std::memory_order_relaxed);
   return s_mine;
 }
 

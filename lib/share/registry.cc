@@ -13,7 +13,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % unsigned{Slot::kStripes}); }
+int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % std::uint64_t{Slot::kStripes}); }
 
 // The slot is closed, and the mutex is held: nobody else writes it.
 void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device) {

@@ -6,6 +6,7 @@
 #ifndef CUGUEST_TEST_SCHEDULES_CONCURRENCY_H_
 #define CUGUEST_TEST_SCHEDULES_CONCURRENCY_H_
 
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <type_traits>
@@ -122,8 +123,8 @@ inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
 template <void (*)()>
 void WatchForks() noexcept {}
 
-inline unsigned ThreadNumber() noexcept {
-  return static_cast<unsigned>(schedules::ThisThread() + 1);
+inline std::uint64_t ThreadNumber() noexcept {
+  return static_cast<std::uint64_t>(schedules::ThisThread() + 1);
 }
 
 inline int KernelThread() noexcept { return schedules::ThisThread(); }

@@ -24,6 +24,7 @@
 #include "lib/share/registry.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +63,7 @@ struct ModelContext {
   std::array<int, kThreads> worked{};
 
   void Work() {
-    const unsigned thread = internal::ThreadNumber();
+    const std::uint64_t thread = internal::ThreadNumber();
     work[thread].store(++worked[thread], std::memory_order_relaxed);
   }
   void SeeAllWork() {

@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -89,9 +90,9 @@ class CUGUEST_API OwnedMemory {
   Outcome SettleGone() noexcept;
 
   MemoryRange range_;
-  StreamRef stream_;     // in whose order it is freed; empty: in none
-  StreamUse use_;        // of that
-  unsigned thread_ = 0;  // whose per-thread stream it is, if it is one
+  StreamRef stream_;          // in whose order it is freed; empty: in none
+  StreamUse use_;             // of that
+  std::uint64_t thread_ = 0;  // whose per-thread stream it is, if it is one
   bool is_host_ = false;
 };
 
