@@ -38,12 +38,14 @@ struct CUGUEST_API Driver : DriverTable {
   /// The process's driver, resolved from "libcuda.so.1" on the first call unless Adopt() has given
   /// one. "The process's" is this copy of cuguest's: each library that embeds cuguest has a table
   /// of its own. Does not call cuInit: enough for work in a context that somebody else made.
-  /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words
+  /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words. Where the process
+  ///                              has no memory or no file descriptor left, the next call tries
+  ///                              again
   ///         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
   ///         kUnimplemented       kTooOld: names the entry and the driver that has it
-  ///         The outcome, good or bad, is kept for the life of the process.
   ///         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory; the next
   ///                              call tries again
+  ///         Every other outcome, good or bad, is kept for the life of the process.
   /// Cost:   the first call loads the driver library (milliseconds); later ones read one atomic.
   [[nodiscard]] static absl::StatusOr<const Driver*> Get();
 

@@ -73,9 +73,13 @@ absl::Status InitStatus(CUresult code) {
 absl::StatusOr<const Driver*> Driver::Get() {
   const DriverTable* const known = internal::g_driver.load(std::memory_order_acquire);
   if (known != nullptr) return AsDriver(known);
-  const DriverOutcome* const outcome = internal::ProcessDriver();
+  CUresult code = CUDA_SUCCESS;
+  const DriverOutcome* const outcome = internal::ProcessDriver(&code);
   if (outcome == nullptr) {
-    return ProblemStatus(Driver::Problem::kOther, CUDA_ERROR_OUT_OF_MEMORY, kLoad, "the table");
+    return code == internal::kCannotLoad
+               ? ProblemStatus(Driver::Problem::kNoLibrary, code, kLoad,
+                               "no memory or no file descriptor is left for libcuda.so.1")
+               : ProblemStatus(Driver::Problem::kOther, code, kLoad, "the table");
   }
   if (outcome->ok()) return AsDriver(&outcome->table);
   return OutcomeStatus(*outcome, kLoad);

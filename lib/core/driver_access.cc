@@ -221,15 +221,18 @@ DriverOutcome LoadDriver(const char* path) noexcept {
   char why[sizeof(DriverOutcome::text)];
   void* const library = LoadForGood(path, why, sizeof(why));
   if (library == nullptr) {
-    return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, why);
+    return Outcome(DriverTable::Problem::kNoLibrary, kCannotLoad, why);
   }
   if (IsStub(library)) return Outcome(DriverTable::Problem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
   return ReadDriver(SourceOf(library), path, nullptr);
 }
 
-const DriverOutcome* ProcessDriver() noexcept {
-  const DriverOutcome* const outcome = g_outcome.Get();
-  return outcome != nullptr ? Install(outcome) : KeepDriver(LoadDriver(kDriverFile), nullptr);
+const DriverOutcome* ProcessDriver(CUresult* code) noexcept {
+  if (const DriverOutcome* const outcome = g_outcome.Get()) return Install(outcome);
+  const DriverOutcome loaded = LoadDriver(kDriverFile);
+  const bool may_pass = loaded.code == kCannotLoad && MayPass(loaded.text);
+  *code = may_pass ? kCannotLoad : CUDA_ERROR_OUT_OF_MEMORY;
+  return may_pass ? nullptr : KeepDriver(loaded, nullptr);
 }
 
 const DriverOutcome* DecidedDriver() noexcept { return g_outcome.Get(); }
@@ -239,9 +242,10 @@ const DriverOutcome* KeepDriver(const DriverOutcome& outcome, bool* won) noexcep
 }
 
 const DriverTable* ResolveDriver(CUresult* code) noexcept {
-  const DriverOutcome* const outcome = ProcessDriver();
-  *code = outcome != nullptr ? outcome->code : CUDA_ERROR_OUT_OF_MEMORY;
-  return outcome != nullptr && outcome->ok() ? &outcome->table : nullptr;
+  const DriverOutcome* const outcome = ProcessDriver(code);
+  if (outcome == nullptr) return nullptr;
+  *code = outcome->code;
+  return outcome->ok() ? &outcome->table : nullptr;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

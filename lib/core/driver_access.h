@@ -56,10 +56,13 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
                          void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept;
 
 // The process's driver, from kDriverFile (library.h) on the first call. What the first call comes
-// to is kept; nullptr, and nothing is decided, without memory for it.
+// to is kept; nullptr, and nothing is decided, where that may pass: CUDA_ERROR_OUT_OF_MEMORY in
+// `code` without memory for it, kCannotLoad where the process has none, or no file descriptor, to
+// load the library.
 //
 // Threads: any; see Note [No lock while a library is loaded].
-const DriverOutcome* ProcessDriver() noexcept;
+const DriverOutcome* ProcessDriver(CUresult* code) noexcept;
+constexpr CUresult kCannotLoad = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
 
 // What the first call came to; nullptr before.
 const DriverOutcome* DecidedDriver() noexcept;
@@ -98,7 +101,8 @@ extern std::atomic<const DriverTable*> g_driver;
 // the object that is at hand (export.h, Note [What two embedders share]), it is resolved here.
 inline const DriverTable& ResolvedDriver() noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
-  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver()->table;
+  CUresult code = CUDA_SUCCESS;
+  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver(&code)->table;
   return *table;
 }
 

@@ -117,7 +117,7 @@ constexpr KnownError kKnownErrors[] = {
         "a shared object misses a symbol"),
     ROW(303, SHARED_OBJECT_INIT_FAILED, SharedObjectInitFailed, kUnavailable,
         "a shared object could not be loaded: with libcuda.so.1, no NVIDIA driver is installed "
-        "here or the container was started without it"),
+        "here, the container was started without it, or the process has no file descriptor left"),
     ROW(304, OPERATING_SYSTEM, OperatingSystem, kInternal, "an operating system call failed"),
     ROW(400, INVALID_HANDLE, InvalidResourceHandle, kInvalidArgument,
         "the handle is not valid, or belongs to another context"),

@@ -23,6 +23,10 @@ constexpr char kDriverFile[] = "libcuda.so.1";
 // another.
 void* LoadForGood(const char* path, char* why, std::size_t size) noexcept;
 
+// Whether these words of LoadForGood() say that the process has no memory or no file descriptor
+// left, so that it may go well later. On Windows that is not known.
+bool MayPass(const char* why) noexcept;
+
 // The library of that name if the process has it, until it is given back; else nullptr.
 void* BorrowLoaded(const char* path) noexcept;
 void GiveBack(void* library) noexcept;

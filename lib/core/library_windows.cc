@@ -17,6 +17,8 @@ void* LoadForGood(const char* path, char* why, std::size_t size) noexcept {
   return reinterpret_cast<void*>(library);
 }
 
+bool MayPass(const char* /*why*/) noexcept { return false; }
+
 void* BorrowLoaded(const char* path) noexcept {
   HMODULE library = nullptr;
   return GetModuleHandleExA(0, path, &library) != 0 ? reinterpret_cast<void*>(library) : nullptr;
