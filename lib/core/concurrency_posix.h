@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -30,16 +32,22 @@ struct SharedConditionVariable {
 using ThreadId = pthread_t;
 inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
 
-// From here on the function is called in each child that this process forks. That holds when it
-// returns, also where another thread has called it first, and in a child that was forked in its
-// middle. There is nothing to be called before a fork() or in the parent: glibc calls such handlers
-// without a lock, so that a library that another thread unloads meanwhile is gone when its own is
-// called (glibc 2.36; test/process/fork_test.cc, libraries_that_go_while_others_fork). In a child
-// there is no other thread.
+// From here on the function is called in each child that this process forks, once or more often:
+// each of the threads that come first sees to it by itself. So none waits for another, nor a child
+// that was forked in its middle for a thread that it does not have. Where the C library has no
+// memory for it, the next call tries again.
+//
+// There is nothing to be called before a fork() or in the parent: glibc calls such handlers without
+// a lock, so that a library that another thread unloads meanwhile is gone when its own is called
+// (glibc 2.36; test/process/fork_test.cc, libraries_that_go_while_others_fork). In a child there is
+// no other thread.
 template <void (*kInChild)()>
 void WatchForks() noexcept {
-  static pthread_once_t s_once = PTHREAD_ONCE_INIT;
-  pthread_once(&s_once, [] { pthread_atfork(nullptr, nullptr, kInChild); });
+  static std::atomic<bool> s_watches{false};
+  if (s_watches.load(std::memory_order_acquire)) return;
+  if (pthread_atfork(nullptr, nullptr, kInChild) == 0) {
+    s_watches.store(true, std::memory_order_release);
+  }
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -166,6 +167,34 @@ void ScopesHeldAcrossAFork() {
   CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   CHECK(cuguest::IncidentCount() == 0);
   CHECK(primary->Release().ok());
+}
+
+// The C library has no memory for another function that it calls in children.
+std::atomic<bool> g_watches_no_forks{false};
+
+std::string WhyWatchingCannotFail() {
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  return "";
+#else
+  return "the C library, or a sanitizer, has its own way";
+#endif
+}
+
+void AWatchOfForksThatFailedIsTriedAgain() {
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  g_watches_no_forks = true;
+  CHECK(ContextGuard(context).ok());
+  g_watches_no_forks = false;
+  std::thread([context] { CHECK(ContextGuard(context).ok()); }).join();
+  std::optional<ContextGuard> guard;
+  guard.emplace(context);
+  Fork([&guard] {
+    if (Sim::IsActive()) Sim::ResetCalls();
+    guard.reset();
+    if (Sim::IsActive()) CHECK(Sim::TotalCalls() == 0);
+    CHECK(cuguest::IncidentCount() == 0);
+  });
 }
 
 // Nothing of CUDA was used before, so that the child may use it; its threads have other numbers.
@@ -405,6 +434,17 @@ extern "C" [[gnu::visibility("default")]] int dl_iterate_phdr(Visitor* visitor, 
 }
 #endif
 
+// What pthread_atfork() calls, which is in each object.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" [[gnu::visibility("default")]] int __register_atfork(void (*before)(), void (*parent)(),
+                                                                void (*child)(), void* object) {
+  static auto* const s_register =
+      reinterpret_cast<int (*)(void (*)(), void (*)(), void (*)(), void*)>(
+          dlsym(RTLD_NEXT, "__register_atfork"));
+  return g_watches_no_forks ? ENOMEM : s_register(before, parent, child, object);
+}
+#endif
+
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(
       argc, argv,
@@ -412,6 +452,13 @@ int main(int argc, char** argv) {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
           {"scopes_held_across_a_fork", &ScopesHeldAcrossAFork},
+          {"a_watch_of_forks_that_failed_is_tried_again",
+           &AWatchOfForksThatFailedIsTriedAgain,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyWatchingCannotFail},
           {"a_host_scope_before_cuinit", &AHostScopeBeforeCuInit},
           {"memory_held_across_a_fork", &MemoryHeldAcrossAFork},
           {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
