@@ -9,6 +9,15 @@
 #include <cstring>
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
+namespace {
+
+bool EndsWith(const char* text, const char* end) {
+  const std::size_t length = std::strlen(text);
+  const std::size_t of_end = std::strlen(end);
+  return length >= of_end && std::strcmp(text + length - of_end, end) == 0;
+}
+
+}  // namespace
 
 void* LoadForGood(const char* path, char* why, std::size_t size) noexcept {
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -20,13 +29,8 @@ void* LoadForGood(const char* path, char* why, std::size_t size) noexcept {
 
 // The loader's words end with the system's, which are in the same language.
 bool MayPass(const char* why) noexcept {
-  for (const int error : {EMFILE, ENFILE, ENOMEM}) {
-    const char* const reason = std::strerror(error);
-    const std::size_t length = std::strlen(why);
-    const std::size_t of_reason = std::strlen(reason);
-    if (length >= of_reason && std::strcmp(why + length - of_reason, reason) == 0) return true;
-  }
-  return false;
+  return EndsWith(why, std::strerror(EMFILE)) || EndsWith(why, std::strerror(ENFILE)) ||
+         EndsWith(why, std::strerror(ENOMEM));
 }
 
 void* BorrowLoaded(const char* path) noexcept { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
