@@ -96,10 +96,13 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 
 namespace internal {
 
-// Whether captures are relaxed. A driver that has no modes has no captures that could be seen from
-// here.
+// Whether captures are relaxed where setting the mode gave `result`. A driver that has no modes has
+// no captures that could be seen from here.
+[[nodiscard]] CUGUEST_HIDE inline bool IsRelaxed(CUresult result) noexcept {
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_SUPPORTED;
+}
 [[nodiscard]] CUGUEST_HIDE inline bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
-  return guard.ok() || guard.result() == CUDA_ERROR_NOT_SUPPORTED;
+  return IsRelaxed(guard.result());
 }
 
 }  // namespace internal

@@ -153,7 +153,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
  private:
   friend class AcquiredGuard;
   friend class HostScope;
-  friend class internal::HandleScope;
 
   CUGUEST_HIDE explicit ContextGuard(internal::Scope::NotSet unset) noexcept : scope_(unset) {}
 

@@ -163,7 +163,7 @@ struct Count {
 
 // See Note [Stripes].
 inline Count CountIn(PinStripe* stripes) noexcept {
-  PinningThread& thread = t_thread;
+  PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
   if (__builtin_expect(thread.id == 0, 0)) Identify(&thread);
   PinStripe* const stripe = &stripes[thread.stripe];
   const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;

@@ -7,7 +7,20 @@
 #ifndef CUGUEST_LIB_CORE_CONCURRENCY_H_
 #define CUGUEST_LIB_CORE_CONCURRENCY_H_
 
+#include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// The address of a thread's variable. In a library it costs a call, which the compiler would make
+// at each use.
+template <typename T>
+T* AddressOnce(T* address) noexcept {
+  __asm__("" : "+r"(address));
+  return address;
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #ifndef CUGUEST_SCHEDULED_CONCURRENCY
 
@@ -15,7 +28,6 @@
 #include <cstdint>
 #include <mutex>
 
-#include "cuguest/export.h"
 #ifdef _WIN32
 #include "lib/core/concurrency_windows.h"
 #else
@@ -32,8 +44,10 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // weeks.
 inline std::uint64_t ThreadNumber() noexcept {
   static std::atomic<std::uint64_t> s_next{0};
-  thread_local const std::uint64_t s_mine = s_next.fetch_add(1, std::memory_order_relaxed);
-  return s_mine;
+  thread_local std::uint64_t s_one_more = 0;  // begun by hand: a guard would be looked up, too
+  std::uint64_t& one_more = *AddressOnce(&s_one_more);
+  if (one_more == 0) one_more = s_next.fetch_add(1, std::memory_order_relaxed) + 1;
+  return one_more - 1;
 }
 
 // The kernel's number of the calling thread, which it gives to another when this one has ended.

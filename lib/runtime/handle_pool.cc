@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/device_view.h"
 #include "cuguest/devices.h"
 #include "cuguest/incident.h"
@@ -156,7 +158,6 @@ absl::StatusOr<HandlePools::Pin> HandlePools::Prepare(const ContextRef& context,
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, Location where)
     : pools_(pools),
       context_(request.stream.context()),
-      guard_(context_, GuardMode::kElide, where),
       failure_(Enter(request, where)),
       where_(where) {
   if (failure_.ok()) return;
@@ -171,14 +172,21 @@ HandleScope::~HandleScope() {
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {
-  if (!guard_.ok()) {
+  scopes_.guard.Enter(context_, /*always_pushes=*/false, where);
+  if (scopes_.guard.JustEntered() != CUDA_SUCCESS) {
+    scopes_.relaxed.StayOutside(/*always_pushes=*/false);
     if (request.refusal != nullptr) return *request.refusal;
-    if (context_.get() != nullptr) return ToStatus(guard_);
+    if (context_.get() != nullptr) {
+      return MakeStatus(scopes_.guard.result(), "enter a context", scopes_.guard.advice());
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
   }
-  relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, where);
-  if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
+  scopes_.relaxed.EnterCaptureMode(CU_STREAM_CAPTURE_MODE_RELAXED, where);
+  if (!IsRelaxed(scopes_.relaxed.JustEntered())) {
+    return MakeStatus(scopes_.relaxed.result(), "set the stream-capture mode",
+                      scopes_.relaxed.advice());
+  }
   pool_ = pools_.Find(context_);
   if (!pool_) {
     CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
@@ -249,13 +257,13 @@ void HandleScope::End(absl::Status* why) {
   }
   pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
   if (!is_current || put_back != PutBack::kUnchanged) return;
-  const CUresult code = relaxed_->Leave();
+  const CUresult code = scopes_.relaxed.LeaveCaptureMode(EndIs::kAsked);
   if (why != nullptr) why->Update(ToStatus(code, "restore the stream-capture mode"));
-  guard_.scope_.LeaveSeen();
+  scopes_.guard.LeaveSeen();
 }
 
 absl::Status HandleScope::Reassert() {
-  const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : guard_.Reassert();
+  const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : scopes_.guard.Reassert();
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   absl::Status status = ToStatus(code, "re-enter the context of a scope");
   if (slot_ != nullptr) failure_ = status;
@@ -267,10 +275,9 @@ absl::Status HandleScope::Leave() {
   absl::Status status;
   End(&status);
   pool_ = HandlePools::Pin();
-  if (relaxed_.has_value()) {
-    status.Update(ToStatus(relaxed_->Leave(), "restore the stream-capture mode"));
-  }
-  status.Update(ToStatus(guard_.Leave(), "leave the context of a scope"));
+  status.Update(
+      ToStatus(scopes_.relaxed.LeaveCaptureMode(EndIs::kAsked), "restore the stream-capture mode"));
+  status.Update(ToStatus(scopes_.guard.Leave(EndIs::kAsked), "leave the context of a scope"));
   return status;
 }
 

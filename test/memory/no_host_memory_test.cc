@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim_library.h"
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
@@ -72,7 +73,10 @@ void Count(void* caller) {
   t_is_ending = true;
 }
 
+thread_local bool t_has_memory = true;
+
 void* Allocate(std::size_t size, void* caller) noexcept {
+  if (!t_has_memory && !IsSimulation(FileOf(caller))) return nullptr;
   if (t_is_ending) Count(caller);
   return std::malloc(size == 0 ? 1 : size);
 }
@@ -302,6 +306,29 @@ BOOST_AUTO_TEST_CASE(counts_what_cuguest_asks_for) {
   t_is_ending = false;
   BOOST_TEST(!status.ok());
   BOOST_TEST(t_allocations > 0);
+}
+
+// To say why it failed needs memory.
+BOOST_AUTO_TEST_CASE(a_scope_whose_constructor_throws_leaves_nothing) {
+  Scene scene;
+  static auto& handles = *new runtime::CublasHandles;
+  BOOST_TEST(handles.Prepare(scene.context->ref()).ok());
+  SetStack({scene.other.get()});
+  cudasim::SimLibrary::FailCall("cublasSetStream_v2", 1, CUBLAS_STATUS_INTERNAL_ERROR);
+  t_has_memory = false;
+  bool has_thrown = false;
+  try {
+    const runtime::CublasScope scope(handles, scene.stream());
+  } catch (const std::bad_alloc&) {
+    has_thrown = true;
+  }
+  t_has_memory = true;
+  BOOST_TEST(has_thrown);
+  BOOST_TEST((cuguest_test::GetStack() == std::vector<CUcontext>{scene.other.get()}));
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  BOOST_TEST(mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+  BOOST_TEST(runtime::CublasScope(handles, scene.stream()).ok());
 }
 
 BOOST_AUTO_TEST_CASE(in_a_living_context) {

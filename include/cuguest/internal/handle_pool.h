@@ -12,17 +12,15 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/capture.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/scope.h"
 #include "cuguest/location.h"
 #include "cuguest/per_context.h"
 #include "cuguest/stream.h"
@@ -195,14 +193,28 @@ class CUGUEST_API HandleScope {
   [[nodiscard]] absl::Status CheckOperand(CUdeviceptr pointer, std::size_t bytes) const;
 
  private:
+  // A context and a relaxed capture mode. To end what End() has ended costs a look at it; two
+  // guards would each look their thread up for that.
+  struct Scopes {
+    CUGUEST_HIDE Scopes() noexcept : guard(Scope::kNotSet), relaxed(Scope::kNotSet) {}
+    Scopes(const Scopes&) = delete;
+    Scopes& operator=(const Scopes&) = delete;
+    CUGUEST_HIDE ~Scopes() {
+      if (relaxed.IsInside()) static_cast<void>(relaxed.LeaveCaptureMode(EndIs::kImplied));
+      if (guard.IsInside()) static_cast<void>(guard.Leave(EndIs::kImplied));
+    }
+
+    Scope guard;
+    Scope relaxed;
+  };
+
   [[nodiscard]] absl::Status Enter(const HandleRequest& request, Location where);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
   void End(absl::Status* why);
 
   HandlePools& pools_;
   ContextRef context_;
-  ContextGuard guard_;
-  std::optional<CaptureModeGuard> relaxed_;  // once inside
+  Scopes scopes_;
   HandlePools::Pin pool_;
   std::unique_ptr<HandleSlot, HandleSlot::Spoil> slot_;  // before pool_ is let go
   absl::Status failure_;

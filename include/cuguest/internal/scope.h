@@ -19,8 +19,6 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-class HandleScope;  // of handle_pool.h
-
 // What the compiler is to lay out first: an elided guard that nobody disturbs.
 CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
 CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
