@@ -10,19 +10,19 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-// As CaptureStatusOf(). `code` is the driver's where it says nothing.
-std::optional<CUstreamCaptureStatus> AskForStatus(CUstream stream, CUresult* code) {
-  const DriverTable* driver = internal::TryDriver(code);
-  if (driver == nullptr) return std::nullopt;
-  if (driver->StreamIsCapturing == nullptr) return CU_STREAM_CAPTURE_STATUS_NONE;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  *code = driver->StreamIsCapturing(stream, &status);
-  if (*code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  if (*code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream)) {
-    return CU_STREAM_CAPTURE_STATUS_NONE;
-  }
-  if (*code != CUDA_SUCCESS) return std::nullopt;
-  return status;
+// What CaptureStatusOf() says, to `status`; the driver's code where it says nothing.
+CUresult AskForStatus(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* driver = internal::TryDriver(&code);
+  if (driver == nullptr) return code;
+  if (driver->StreamIsCapturing == nullptr) return CUDA_SUCCESS;
+  code = driver->StreamIsCapturing(stream, status);
+  if (code == CUDA_SUCCESS) return CUDA_SUCCESS;
+  const bool is_implicit = code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *status = is_implicit ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  const bool is_none = code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream);
+  return is_implicit || is_none ? CUDA_SUCCESS : code;
 }
 
 // What stream 0 means is not asked for where nothing is current: that call would fail.
@@ -47,16 +47,18 @@ const char* CaptureModeGuard::advice() const noexcept {
 }
 
 std::optional<CUstreamCaptureStatus> CaptureStatusOf(CUstream stream) noexcept {
-  CUresult code = CUDA_SUCCESS;
   if (internal::MeansCurrent(stream) && IsNothingCurrent()) return CU_STREAM_CAPTURE_STATUS_NONE;
-  return AskForStatus(stream, &code);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (AskForStatus(stream, &status) != CUDA_SUCCESS) return std::nullopt;
+  return status;
 }
 
+// Without an optional, which GCC returns by two stores and one load, which waits for both.
 CUresult internal::CheckNotCapturing(CUstream stream, CUresult refusal) noexcept {
-  CUresult code = CUDA_SUCCESS;
-  const auto status = AskForStatus(stream, &code);
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
-  return status.has_value() ? refusal : code;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult code = AskForStatus(stream, &status);
+  if (code != CUDA_SUCCESS) return code;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? CUDA_SUCCESS : refusal;
 }
 
 bool HousekeepingIsSafe(CUstream stream) noexcept {
