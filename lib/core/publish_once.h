@@ -28,9 +28,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // PublishOnce
 //
 // Constant-initialised and trivially destroyed, for static storage: it works before main() and
-// after the last static destructor, and nothing in it is lost when an embedder is unloaded. The
-// value is kept in the object itself. Only a thread that offers at the same moment as the first
-// one uses the heap, and that copy is freed unless it wins.
+// after the last static destructor. The value is kept in the object itself, so that nothing is lost
+// when an embedder is unloaded. Only a thread that offers at the same moment as the first one uses
+// the heap, and that copy is freed unless it wins; then it is lost when the embedder is unloaded.
 //
 // Threads: any. No function waits for another thread, so that a child forked in the middle of
 //          another thread's Offer() is served, too.

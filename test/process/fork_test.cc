@@ -172,11 +172,12 @@ void ScopesHeldAcrossAFork() {
 // The C library has no memory for another function that it calls in children.
 std::atomic<bool> g_watches_no_forks{false};
 
-std::string WhyWatchingCannotFail() {
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  return "";
+// Whether this program has its own of some functions of the C library.
+std::string WhyNotItsOwn() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return "a sanitizer has the C library's functions to itself";
 #else
-  return "the C library, or a sanitizer, has its own way";
+  return "";
 #endif
 }
 
@@ -388,14 +389,6 @@ struct Visit {
   return visit->visitor(object, size, visit->data);
 }
 
-std::string WhyNoWalkLasts() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return "a sanitizer has the walk over the loaded objects to itself";
-#else
-  return "";
-#endif
-}
-
 // Attaching looks for the process's registry the first time, among the loaded objects.
 void AForkDuringTheFirstAttach() {
   CHECK(Driver::GetInitialized().ok());
@@ -432,10 +425,8 @@ extern "C" [[gnu::visibility("default")]] int dl_iterate_phdr(Visitor* visitor, 
   Visit visit{visitor, data};
   return s_walk(&Linger, &visit);
 }
-#endif
 
-// What pthread_atfork() calls, which is in each object.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What pthread_atfork() of glibc calls, which is in each object.
 extern "C" [[gnu::visibility("default")]] int __register_atfork(void (*before)(), void (*parent)(),
                                                                 void (*child)(), void* object) {
   static auto* const s_register =
@@ -458,7 +449,7 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {},
-           &WhyWatchingCannotFail},
+           &WhyNotItsOwn},
           {"a_host_scope_before_cuinit", &AHostScopeBeforeCuInit},
           {"memory_held_across_a_fork", &MemoryHeldAcrossAFork},
           {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
@@ -471,7 +462,7 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {},
-           &WhyNoWalkLasts},
+           &WhyNotItsOwn},
           {"libraries_that_go_while_others_fork", &LibrariesThatGoWhileOthersFork},
           {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });
