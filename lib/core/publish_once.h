@@ -29,8 +29,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 //
 // Constant-initialised and trivially destroyed, for static storage: it works before main() and
 // after the last static destructor. The value is kept in the object itself, so that nothing is lost
-// when an embedder is unloaded. Only a thread that offers at the same moment as the first one uses
-// the heap, and that copy is freed unless it wins; then it is lost when the embedder is unloaded.
+// when an embedder is unloaded. Each thread that offers before a value is kept writes to a place of
+// its own there; the heap is for a fifth at the same moment, whose copy is freed unless it wins.
+// Then it is lost when the embedder is unloaded.
 //
 // Threads: any. No function waits for another thread, so that a child forked in the middle of
 //          another thread's Offer() is served, too.
@@ -51,8 +52,9 @@ class PublishOnce {
   const T* Offer(const T& value, bool* won = nullptr) noexcept {
     if (won != nullptr) *won = false;
     if (const T* const kept = Get()) return kept;
-    const bool has_own = !own_is_taken_.exchange(true, std::memory_order_relaxed);
-    void* const place = has_own ? own_ : std::malloc(sizeof(T));
+    const unsigned taken = taken_.fetch_add(1, std::memory_order_relaxed);
+    const bool is_own = taken < kPlaces;
+    void* const place = is_own ? places_[taken] : std::malloc(sizeof(T));
     if (place == nullptr) return nullptr;
     const T* const copy = new (place) T(value);
     const T* kept = nullptr;
@@ -61,14 +63,16 @@ class PublishOnce {
       if (won != nullptr) *won = true;
       return copy;
     }
-    if (!has_own) std::free(place);
+    if (!is_own) std::free(place);
     return kept;
   }
 
  private:
+  static constexpr unsigned kPlaces = 4;
+
   Atomic<const T*> kept_{nullptr};
-  Atomic<bool> own_is_taken_{false};
-  alignas(T) unsigned char own_[sizeof(T)] = {};
+  Atomic<unsigned> taken_{0};
+  alignas(T) unsigned char places_[kPlaces][sizeof(T)] = {};
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

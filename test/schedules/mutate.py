@@ -109,8 +109,12 @@ MUTATIONS = {
     ],
     # Two threads write the value to one place.
     "takes_the_place_twice": [
-        ("!own_is_taken_.exchange(true, std::memory_order_relaxed);",
-         "!own_is_taken_.load();\n    own_is_taken_.store(true);"),
+        ("taken_.fetch_add(1, std::memory_order_relaxed);",
+         "taken_.load();\n    taken_.store(taken + 1);"),
+    ],
+    # The second of two threads that offer at one moment uses the heap, and what wins there is lost.
+    "has_one_place": [
+        ("kPlaces = 4;", "kPlaces = 1;"),
     ],
     # The later value replaces the one that others have.
     "publishes_twice": [

@@ -7,7 +7,7 @@
 //   O   offers one of its own
 //
 // It is an error if two threads are given different values, or one that is not whole; if a value
-// that was there is no longer; and if not exactly one offer wins.
+// that was there is no longer, or is not in the object itself; and if not exactly one offer wins.
 
 // A header that was made wrong on purpose, or the real one.
 #ifdef CUGUEST_EXPLORED_HEADER
@@ -17,6 +17,7 @@
 #endif
 
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +86,8 @@ class Publishing : public schedules::Program {
       maker_ = kept->maker;
     }
     Require(kept == kept_ && kept->maker == maker_, "two threads have different values");
+    const std::less<const void*> before;
+    Require(!before(kept, &once_) && before(kept, &once_ + 1), "the value is on the heap");
   }
 
   PublishOnce<Value> once_;
