@@ -33,7 +33,7 @@ struct Eternal {
 //
 // A handle is a HandleNumber. A `Value` is copied out, so that nothing refers to an
 // object that another thread destroys; it has a member `Incarnation incarnation`. An orphan
-// stays in the table, to be told from what was destroyed.
+// stays, to be told from what was destroyed, but where counting does not come by it again.
 //
 // Threads: any; one mutex per table.
 template <typename Handle, typename Value>
@@ -55,29 +55,30 @@ class HandleTable {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto number = ToNumber(handle);
     if (number == 0 || number >= next_) return Handled::kNever;
-    const auto found = values_.find(number);
-    if (found == values_.end()) return Handled::kGone;
-    *value = found->second;
+    const Value* const found = Get(number);
+    if (found == nullptr) return Handled::kGone;
+    *value = *found;
     return value->incarnation.IsAlive() ? Handled::kAlive : Handled::kOrphan;
   }
 
   // Both do nothing if another thread removed the object in the meantime.
   void Set(Handle handle, const Value& value) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = values_.find(ToNumber(handle));
-    if (found != values_.end()) found->second = value;
+    if (Value* const found = Get(ToNumber(handle))) *found = value;
   }
   void Remove(Handle handle) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    values_.erase(ToNumber(handle));
+    for (Values* values : {&values_, &orphans_}) values->erase(ToNumber(handle));
   }
 
   // Calls `change` with each object of that incarnation.
   template <typename Change>
   void ForEachOf(std::uint64_t context_id, const Change& change) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (auto& entry : values_) {
-      if (entry.second.incarnation.id == context_id) change(&entry.second);
+    for (Values* values : {&values_, &orphans_}) {
+      for (auto& [number, value] : *values) {
+        if (value.incarnation.id == context_id) change(&value);
+      }
     }
   }
 
@@ -90,13 +91,27 @@ class HandleTable {
   size_t CountIf(const Predicate& predicate) {
     const std::lock_guard<std::mutex> lock(mutex_);
     size_t count = 0;
-    for (const auto& [number, value] : values_) {
-      if (value.incarnation.IsAlive() && predicate(value)) ++count;
+    for (auto next = values_.begin(); next != values_.end();) {
+      const auto each = next++;
+      if (!each->second.incarnation.IsAlive()) {
+        orphans_.insert(values_.extract(each));
+      } else if (predicate(each->second)) {
+        ++count;
+      }
     }
     return count;
   }
 
  private:
+  using Values = std::map<std::uint64_t, Value>;
+
+  Value* Get(std::uint64_t number) {
+    for (Values* values : {&values_, &orphans_}) {
+      const auto found = values->find(number);
+      if (found != values->end()) return &found->second;
+    }
+    return nullptr;
+  }
   Handle ToHandle(std::uint64_t number) const {
     return reinterpret_cast<Handle>(number_.ToHandle(number));
   }
@@ -108,7 +123,8 @@ class HandleTable {
   const HandleNumber number_;
   std::mutex mutex_;
   std::uint64_t next_ = 1;
-  std::map<std::uint64_t, Value> values_;
+  Values values_;
+  Values orphans_;  // of those, what counting has found
 };
 
 }  // namespace cudasim::driver
