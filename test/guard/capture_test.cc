@@ -313,6 +313,23 @@ BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
   BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
 }
 
+// Where the driver does not even say what is current.
+BOOST_AUTO_TEST_CASE(in_a_host_function_stream_0_has_no_capture) {
+  const OwnContext context;
+  SetStack({context.get()});
+  int right = 0;
+  const auto ask = [](void* data) {
+    for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+      const bool is_none = CaptureStatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE;
+      *static_cast<int*>(data) += is_none && HousekeepingIsSafe(stream);
+    }
+  };
+  BOOST_TEST(RAW(cuLaunchHostFunc)(nullptr, ask, &right) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuCtxSynchronize)() == CUDA_SUCCESS);
+  BOOST_TEST(right == 3);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   const OwnContext context;
   SetStack({context.get()});
