@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(streams_of_a_destroyed_green_context_are_lost) {
   CUcontext context = nullptr;
   CUgreenCtx raw = nullptr;
   IS(RAW(cuStreamGetCtx)(stream, &context), CONTEXT_IS_DESTROYED);
-  BOOST_TEST(cudasim::Sim::Live().streams == 0u);  // whoever counts puts it aside, and no more
+  BOOST_TEST(cudasim::Sim::Live().streams == 0u);  // a count puts it aside, and no more
   IS(RAW(cuStreamGetCtx_v2)(stream, &context, &raw), CONTEXT_IS_DESTROYED);
   IS(RAW(cuStreamGetGreenCtx)(stream, &raw), CONTEXT_IS_DESTROYED);
   IS(RAW(cuStreamQuery)(stream), CONTEXT_IS_DESTROYED);
