@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""initializers_test.py ARCHIVE SOURCE_ROOT TOOLKIT_INCLUDE COMPILER...
+"""initializers_test.py ARCHIVE SOURCE_ROOT COMPILER... [FLAG...]
 
 No object of the library has anything that runs before main() or at the process's end: loading an
 embedder costs nothing, and it can be used from constructors and destructors of others. Nor has the
@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-archive, root, toolkit, *compilers = sys.argv[1:]
+archive, root, *words = sys.argv[1:]
+compilers = [word for word in words if not word.startswith("-")]
 FLAGS = ["-std=c++17", "-O0", "-w", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUGUEST_STATIC",
-         f"-I{root}", f"-I{root}/include", *(["-isystem", toolkit] if toolkit else [])]
+         f"-I{root}", f"-I{root}/include", *(word for word in words if word.startswith("-"))]
 passed = failed = 0
 
 

@@ -55,11 +55,6 @@ meson_is_new_enough() {
   [ "$(printf '0.64.0\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 0.64.0 ]
 }
 
-# has_nvcc: whether there is one that runs.
-has_nvcc() {
-  nvcc --version >/dev/null 2>&1
-}
-
 # fetch_toolkit DIRECTORY LIST...: makes DIRECTORY a toolkit, from the packages of these lists for pip: NVIDIA's.
 # It is there whole or not at all.
 fetch_toolkit() {
@@ -98,30 +93,33 @@ fetch_toolkit() {
   mv -- "$new" "$directory"
 }
 
-# toolkit: sets `toolkit_options` to what Meson is told of a toolkit that is not an installed one, and fetches that
-# where it is missing.
+# toolkit: finds a toolkit with which all here can be built, by the rule of everything else, or fetches it. Sets
+# `toolkit_options` to what tells Meson of it.
 toolkit() {
-  local fetched=build-tools/cuda-13.0 lists=(test/support/toolkit.txt) size='0.25 GB'
-  toolkit_options=()
-  has_nvcc || PATH=$PATH:/usr/local/cuda/bin
-  ! has_nvcc || return 0
-  if [ "${CUGUEST_TOOLKIT_LIBRARIES:-0}" != 0 ] || [ -d "$fetched-libraries" ]; then
-    fetched+=-libraries
-    lists+=(test/support/toolkit_libraries.txt)
-    size='1.5 GB'
+  local fetched=build-tools/cuda-13.0 lists=(test/support/toolkit.txt) size='0.25 GB' found
+  # Directory of cuda.h, ..., nvcc (4), libraries (5), what was passed over (6).
+  mapfile -t found < <(sh lib/toolkit/find_toolkit 13000 "${CXX:-g++}")
+  if [ ${#found[@]} -gt 1 ] && "${found[3]}" --version >/dev/null 2>&1; then
+    [ -z "${found[5]}" ] || echo "passed over: ${found[5]}"
+  else
+    if [ "${CUGUEST_TOOLKIT_LIBRARIES:-0}" != 0 ] || [ -d "$fetched-libraries" ]; then
+      fetched+=-libraries
+      lists+=(test/support/toolkit_libraries.txt)
+      size='1.5 GB'
+    fi
+    if [ ! -d "$fetched" ]; then
+      echo "fetching: the CUDA Toolkit 13.0, $size, into $fetched/ (${found[0]})"
+      fetch_toolkit "$fetched" "${lists[@]}"
+    fi
+    [ "${fetched%-libraries}" != "$fetched" ] || echo 'going on without cuBLAS, cuFFT, cuRAND, cuSOLVER, cuSPARSE and NCCL:' \
+      'what needs them says skipped; CUGUEST_TOOLKIT_LIBRARIES=1 fetches them, 1.5 GB in all'
+    found=("$PWD/$fetched/nvidia/cu13/include" '' '' "$PWD/$fetched/nvidia/cu13/bin/nvcc" "$PWD/$fetched/nvidia/cu13/lib")
   fi
-  if [ ! -d "$fetched" ]; then
-    echo "fetching: the CUDA Toolkit 13.0, $size, into $fetched/ (none is installed)"
-    fetch_toolkit "$fetched" "${lists[@]}"
-  fi
-  [ "${fetched%-libraries}" != "$fetched" ] || echo 'going on without cuBLAS, cuFFT, cuRAND, cuSOLVER, cuSPARSE and NCCL:' \
-    'what needs them says skipped; CUGUEST_TOOLKIT_LIBRARIES=1 fetches them, 1.5 GB in all'
-  # Meson keeps this, so that a later command finds the same nvcc.
-  printf "[binaries]\nnvcc = '%s'\nptxas = '%s'\n" "$PWD/$fetched/nvidia/cu13/bin/"{nvcc,ptxas} >build-tools/cuda.ini
-  toolkit_options=(--native-file build-tools/cuda.ini)
-  PATH=$PWD/$fetched/nvidia/cu13/bin:$PATH
-  # As ldconfig lists an installed one: NVRTC finds its other half so, and the simulated driver nvJitLink.
-  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/$fetched/nvidia/cu13/lib
+  # Meson keeps this, so that a later command finds the same one.
+  toolkit_options=(-Dtoolkit_include="${found[0]}")
+  PATH=${found[3]%/*}:$PATH
+  # NVRTC finds its other half so, and the simulated driver nvJitLink: not every installation is in ldconfig's list.
+  [ -z "${found[4]}" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${found[4]}
 }
 
 # bootstrap NEED...: installs what needs() lists, and further lines like its; and what wants() does, if
