@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""install_test.py SOURCE_ROOT SECTION [PATH_ENTRY...]
+"""install_test.py SOURCE_ROOT SECTION TOOLKIT_INCLUDE [PATH_ENTRY...]
 
 Does what a section of docs/install.md says, in an empty directory: writes its files and the program of
 README.md, and runs its commands with a repository that has the files of this one. Then runs the program
-that they made. PATH_ENTRY: directories of the tools that the commands are to use.
+that they made. The toolkit is in /usr/local/cuda, as the page has it, or where it is the variable and the command say so.
+PATH_ENTRY: directories of the tools that the commands are to use.
 """
 
 import os
@@ -15,7 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-root, section, *tools = sys.argv[1:]
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "embed"))
+from common import toolkit_environment, toolkit_options
+
+root, section, toolkit, *tools = sys.argv[1:]
 root = pathlib.Path(root).resolve()
 page = (root / "docs" / "install.md").read_text()
 readme = (root / "README.md").read_text()
@@ -29,7 +33,9 @@ def end(passed, failed, skipped, code):
 text = re.search(rf"^## {re.escape(section)}.*?\n(.*?)(?=^## |\Z)", page, re.M | re.S)[1]
 commands = [line[2:] for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
 env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "DESTDIR")}
-env["PATH"] = ":".join([*tools, env["PATH"]])
+env.update(toolkit_environment(toolkit), PATH=":".join([*tools, env["PATH"]]))
+if toolkit_options(toolkit, ""):
+    commands = [command.replace("/usr/local/cuda/include", toolkit) for command in commands]
 if shutil.which("ccache"):  # which Meson finds itself
     env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
 missing = {command.split()[0] for command in commands if command.split()[0] != "export"
@@ -58,6 +64,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-install-") as name:
     made = run("git init -q -b main && git add -A && git -c user.name=t -c user.email=t commit -qm t", origin)
     assert made.returncode == 0, made.stdout
     env["CUGUEST"] = f"file://{origin}"
+    env["CCACHE_BASEDIR"] = name  # what another run compiled in its own is the same
 
     for language, comment, source in (("cpp", "//", readme), ("meson", "#", text), ("cmake", "#", text)):
         for file, body in re.findall(rf"^```{language}\n{comment} (\S+)\n(.*?)^```", source, re.M | re.S):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""program_test.py SOURCE_ROOT BUILD_ROOT COMPILER MESON...
+"""program_test.py SOURCE_ROOT BUILD_ROOT COMPILER TOOLKIT_INCLUDE MESON...
 
 Pastes the program and the meson.build of README.md into a directory, builds and runs them there
-against this build of cuguest (by its pkg-config files for use without installation), and compares
-what the program prints with what the README says that it prints.
+against this build of cuguest (by its pkg-config files for use without installation, which say nothing of the toolkit), and
+compares what the program prints with what the README says that it prints.
 """
 
 import os
@@ -14,7 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-root, build, compiler, meson = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "embed"))
+from common import toolkit_flags
+
+root, build, compiler, toolkit, *meson = sys.argv[1:]
+root, build = pathlib.Path(root), pathlib.Path(build)
 readme = (root / "README.md").read_text()
 
 
@@ -36,7 +40,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-readme-") as name:
     for file, language, comment in (("hello.cc", "cpp", "//"), ("meson.build", "meson", "#")):
         (directory / file).write_text(block(language, f"{comment} {file}"))
     env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
-    env.update(CXX=compiler, PKG_CONFIG_PATH=str(packages))
+    env.update(CXX=compiler, CXXFLAGS=" ".join(toolkit_flags(toolkit)), PKG_CONFIG_PATH=str(packages))
 
     def run(*command):
         result = subprocess.run([*meson, *command], cwd=directory, env=env, text=True, stdout=subprocess.PIPE,

@@ -23,7 +23,7 @@ import subprocess
 import sys
 
 from common import (HERE, ROOT, TOGETHER, check, check_links_no_cuda, check_runs_without_driver, cmake_environment, done,
-                    exported, meson_environment, run, scratch)
+                    exported, meson_environment, run, scratch, toolkit_options)
 
 build_root, compiler, toolkit, *meson = sys.argv[1:]
 # A library of the wrap: those that it names.
@@ -106,7 +106,7 @@ with scratch() as tmp:
     write_project(sources, parent / "subprojects" / re.search(r"^directory = (.*)", wrap, re.M)[1])
     env = meson_environment(compiler, LDFLAGS="-Wl,-z,defs")
     run(*meson, "setup", build, parent, "--buildtype=plain", "--force-fallback-for=cuguest,abseil-cpp",
-        "-Dcuguest:default_library=static", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+        "-Dcuguest:default_library=static", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     commands = (build / "compile_commands.json").read_text()
     check("Abseil is the subproject", "absl/status/status.cc" in commands)
     binaries = [build / "libpicture.so", build / "viewer"]
@@ -126,7 +126,7 @@ with scratch() as tmp:
     build = tmp / "library"
     page = (ROOT / "docs" / "install.md").read_text()
     options = re.search(r"^\$ meson setup build (.*abseil-cpp.*)$", page, re.M)[1].split()
-    run(*meson, "setup", build, parent, *options, "--buildtype=plain", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    run(*meson, "setup", build, parent, *options, "--buildtype=plain", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     run("ninja", "-C", build, "-j2", "libacme_scale.so", env=env)
     check_template("Meson", build / "libacme_scale.so")
 
@@ -135,7 +135,7 @@ with scratch() as tmp:
     lines = re.search(r"^```cmake\n(.*?FetchContent_MakeAvailable\(absl\)\n)```", page[page.index("## Abseil"):], re.M | re.S)[1]
     script = parent / "CMakeLists.txt"
     script.write_text(script.read_text().replace("add_subdirectory(", lines + "add_subdirectory(", 1))
-    hints = [f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []
+    hints = toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")
     run("cmake", "-S", parent, "-B", tmp / "cmake", "-G", "Ninja", f"-DFETCHCONTENT_SOURCE_DIR_ABSL={sources}", *hints,
         env=cmake_environment(compiler))
     run("ninja", "-C", tmp / "cmake", "-j2", "acme_scale")

@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 
-from common import ROOT, check, done, files_below, meson_environment, run, scratch, without_builds
+from common import ROOT, check, done, files_below, meson_environment, run, scratch, toolkit_options, without_builds
 
 compiler, toolkit, *meson = sys.argv[1:]
 
@@ -20,7 +20,7 @@ with scratch() as tmp:
     env = meson_environment(compiler)
     # Each target from one source, so no two of its files may give one name to two things.
     run(*meson, "setup", build, copy, "--prefix=/usr", "--libdir=lib", "--buildtype=plain", "-Dwerror=true", "-Dtests=enabled",
-        "-Dunity=on", "-Dunity_size=1000", f"-Dtoolkit_include={toolkit}", env=env)
+        "-Dunity=on", "-Dunity_size=1000", *toolkit_options(toolkit, "toolkit_include"), env=env)
     tests = [test for test in json.loads(run(*meson, "introspect", "--tests", build))
              if test["suite"][0].startswith("cuguest-audit:")]
     names = [test["name"] for test in tests if not any(suite.endswith(":extra") for suite in test["suite"])]

@@ -17,7 +17,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
 from common import (HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, cmake_environment, done, environment, exported,
-                    files_below, run, scratch, visible)
+                    files_below, run, scratch, toolkit_options, visible)
 from flags import compile_commands
 
 compiler, toolkit, meson_build, simdir, *cmake = sys.argv[1:]
@@ -57,7 +57,7 @@ with scratch() as tmp:
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
     env = cmake_environment(compiler, CXXFLAGS=" ".join(FLAGS))
     common = ["-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_INSTALL_PREFIX=/usr", "-DCMAKE_INSTALL_LIBDIR=lib",
-              *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else [])]
+              *toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")]
     # What a parent may set for its own targets, and must not reach ours.
     parents = ["-DBUILD_SHARED_LIBS=ON", "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_CXX_VISIBILITY_PRESET=default"]
     print(run(*cmake, "--version").splitlines()[0])

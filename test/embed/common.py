@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the embed tests share."""
+"""What the embed tests share. To import it is enough to run where no link of the machine shows a toolkit."""
 
 import contextlib
 import os
@@ -19,6 +19,20 @@ for folder in /usr/local/cuda*; do
 done
 exec "$@"
 """
+# Links to a toolkit in these folders show it to every compiler and linker, and an nvcc there to every shell: where they
+# are, a test of how a toolkit is found tests only them.
+FOLDERS = [pathlib.Path("/usr/local", name) for name in ("bin", "include", "lib")]
+NO_LINKS = """
+for folder in /usr/local/bin /usr/local/include /usr/local/lib; do
+  [ -d "$folder" ] || continue
+  new=$(mktemp -d) && mount -t tmpfs none "$new" && mkdir "$new/.rest" && mount --rbind "$folder" "$new/.rest" || exit 99
+  find "$folder" -mindepth 1 -maxdepth 1 ! -lname '*/cuda*' ! -name nvcc \\
+    \\( -type l -exec cp -a {} "$new" \\; -o -printf '.rest/%f\\0' \\) | xargs -0r ln -st "$new" || exit 99
+  mount --move "$new" "$folder" && rmdir "$new" || exit 99
+done
+exec "$@"
+"""
+VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT", "CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH")
 passed = 0
 
 
@@ -75,18 +89,60 @@ def skip(why):
     sys.exit(77)
 
 
-def hiding():
-    """The command that runs another one where the toolkit is hidden: none, where there is nothing to hide."""
-    if not any(path.is_dir() for path in pathlib.Path("/usr/local").glob("cuda*")):
-        return []
+def namespace(script):
+    """The command that runs another one after `script`, which mounts, and nobody else sees that; None where nobody may."""
     for options in (["-m"], ["-rm"]):
-        command = ["unshare", *options, "bash", "-c", HIDE, "hide"]
+        command = ["unshare", *options, "bash", "-c", script, "hide"]
         try:
             if subprocess.run([*command, "true"], capture_output=True).returncode == 0:
                 return command
         except OSError:
             break
-    return skip("unshare is not permitted, or not installed")
+    return None
+
+
+def hiding():
+    """The command that runs another one where the toolkit is hidden: none, where there is nothing to hide."""
+    if not any(path.is_dir() for path in pathlib.Path("/usr/local").glob("cuda*")):
+        return []
+    return namespace(HIDE) or skip("unshare is not permitted, or not installed")
+
+
+def shown():
+    """What of a toolkit is in FOLDERS."""
+    return [path for folder in FOLDERS if folder.is_dir() for path in folder.iterdir() if path.name == "nvcc"
+            or path.is_symlink() and "/cuda" in os.readlink(path).removeprefix(".rest/")]
+
+
+def leave_links():
+    """Runs this script anew where a toolkit is only where its installation puts it: without those links, the variables that
+    name it, and its folder on the PATH."""
+    if found := shown():
+        command = namespace(NO_LINKS)
+        if not command:
+            skip(f"unshare is not permitted, or not installed, and every compiler sees a toolkit: {found[0]}")
+        os.execvp(command[0], [*command, sys.executable, *sys.argv])
+    for name in VARIABLES:
+        os.environ.pop(name, None)
+    os.environ["PATH"] = ":".join(part for part in os.environ["PATH"].split(":")
+                                  if part in ("/bin", "/usr/bin") or not os.path.exists(f"{part}/nvcc"))
+
+
+def toolkit_options(toolkit, option):
+    """How a build is told of the toolkit, by this option of Meson's or CMake's: not at all, where it finds it itself."""
+    installed = "/usr/local/cuda/include"
+    is_found = not toolkit or os.path.isdir(installed) and os.path.samefile(toolkit, installed)
+    return [] if is_found else [f"-D{option}={toolkit}"]
+
+
+def toolkit_environment(toolkit):
+    """The same for a build that has no such option."""
+    return {"CUDA_HOME": os.path.dirname(toolkit)} if toolkit_options(toolkit, "") else {}
+
+
+def toolkit_flags(toolkit):
+    """What a compiler is told of it: pkg-config has nothing to say of a toolkit."""
+    return ["-isystem", toolkit] if toolkit else []
 
 
 def without_fetched(path):
@@ -163,3 +219,6 @@ def scratch():
     with tempfile.TemporaryDirectory(prefix="cuguest-embed-") as name:
         os.environ["CCACHE_BASEDIR"] = name  # what another run compiled in its own is the same
         yield pathlib.Path(name).resolve()
+
+
+leave_links()

@@ -10,7 +10,8 @@ are exported themselves.
 import re
 import shutil
 
-from common import (ROOT, check, cmake_environment, done, environment, files_below, meson_environment, needed, run, scratch, sys, visible)
+from common import (ROOT, check, cmake_environment, done, environment, files_below, meson_environment, needed, run, scratch, sys,
+                    toolkit_flags, toolkit_options, visible)
 
 compiler, toolkit, *meson = sys.argv[1:]
 GUEST = """
@@ -84,7 +85,7 @@ def check_guest(what, library):
 with scratch() as tmp:
     prefix = tmp / "prefix"
     log = run(*meson, "setup", tmp / "build", ROOT, f"--prefix={prefix}", "--libdir=lib", "--buildtype=release",
-              "-Dabseil=disabled", f"-Dtoolkit_include={toolkit}", env=meson_environment(compiler))
+              "-Dabseil=disabled", *toolkit_options(toolkit, "toolkit_include"), env=meson_environment(compiler))
     asked = [line for line in log.splitlines() if "absl" in line and "skipped:" not in line]
     check("configures without asking for Abseil", not asked, asked)
     run("ninja", "-C", tmp / "build", "-j1")
@@ -104,7 +105,7 @@ with scratch() as tmp:
     check("which has no flag for the linker", not any(word.startswith("-Wl,") for word in flags), flags)
     strangers = visible(prefix / "lib" / "libcuguest-core.a")
     check("and needs none: the archive has no visible symbol", not strangers, strangers)
-    run(compiler, *FLAGS, *cflags, "-c", tmp / "guest.cc", "-o", tmp / "guest.o")
+    run(compiler, *FLAGS, *cflags, *toolkit_flags(toolkit), "-c", tmp / "guest.cc", "-o", tmp / "guest.o")
     run("cc", "-shared", "-Wl,-z,defs", tmp / "guest.o", "-o", tmp / "libguest.so", *flags)
     check_guest("by pkg-config", tmp / "libguest.so")
     check("which the C compiler's driver links", not any("stdc++" in name for name in needed(tmp / "libguest.so")))
@@ -116,14 +117,14 @@ with scratch() as tmp:
     shutil.copy(tmp / "guest.cc", written)
     for kind in ("shared", "static"):
         run(*meson, "setup", written / kind, written, f"-Ddefault_library={kind}", "--buildtype=release",
-            "-Dcuguest:default_library=static", "-Dcuguest:abseil=disabled", f"-Dcuguest:toolkit_include={toolkit}",
+            "-Dcuguest:default_library=static", "-Dcuguest:abseil=disabled", *toolkit_options(toolkit, "cuguest:toolkit_include"),
             env=meson_environment(compiler))
         file = (written / kind / "meson-private" / "guest.pc").read_text()
         check(f"the pkg-config file of a {kind} embedder has none of ours", "-Wl," not in file and "cuguest" not in file, file)
 
     if not shutil.which("cmake"):
         done()
-    hints = [f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []
+    hints = toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")
     env = cmake_environment(compiler, CXXFLAGS=" ".join(FLAGS[2:]))
     for what, lines in TAKEN.items():
         project = tmp / what.replace(" ", "_")

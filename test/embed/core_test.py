@@ -10,12 +10,12 @@ libstdc++, guards a context; copies with suffixes of the namespace stand side by
 
 import re
 
-from common import ROOT, check, done, needed, pathlib, run, scratch, sys
+from common import ROOT, check, done, needed, pathlib, run, scratch, sys, toolkit_flags
 
 archive, cxx, toolkit, simdir, optimization = sys.argv[1:]
 cc = "cc"
 archive = pathlib.Path(archive).resolve()
-INCLUDE = [f"-I{ROOT}/include", *(["-isystem", toolkit] if toolkit else [])]
+INCLUDE = [f"-I{ROOT}/include", *toolkit_flags(toolkit)]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-ffunction-sections",
          "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", *INCLUDE]
 C_FLAGS = ["-std=c99", "-pedantic", *(word for word in FLAGS if not word.startswith(("-std", "-fno-")))]

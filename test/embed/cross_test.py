@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+import common  # where no link shows a toolkit
 from flags import IMAGE_ARGS, headers_that_can_be_included, system_includes
 
 part, root, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()

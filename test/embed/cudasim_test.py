@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 
-from common import ROOT, check, done, files_below, meson_environment, run, scratch, without_builds
+from common import ROOT, check, done, files_below, meson_environment, run, scratch, toolkit_options, without_builds
 
 extent, compiler, toolkit, *meson = sys.argv[1:]
 QUICK = ["cudasim_exports", "cudasim_command"]
@@ -22,7 +22,7 @@ with scratch() as tmp:
     env = meson_environment(compiler)
     libraries = "disabled" if extent == "quick" else "enabled"
     run(*meson, "setup", build, copy, "--prefix=/usr", "--libdir=lib", "--buildtype=plain", "-Dwerror=true", "-Dtests=enabled",
-        f"-Dlibraries={libraries}", f"-Dtoolkit_include={toolkit}", env=env)
+        f"-Dlibraries={libraries}", *toolkit_options(toolkit, "toolkit_include"), env=env)
     tests = [test["name"] for test in json.loads(run(*meson, "introspect", "--tests", build))]
     wanted = QUICK if extent == "quick" else tests
     check(f"configures {len(tests)} tests", set(wanted) <= set(tests) and len(tests) > 40, tests)

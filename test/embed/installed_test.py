@@ -14,7 +14,7 @@ import shutil
 import sys
 
 from common import (HERE, ROOT, TOGETHER, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
-                    cmake_environment, done, environment, files_below, meson_environment, run, scratch)
+                    cmake_environment, done, environment, files_below, meson_environment, run, scratch, toolkit_flags, toolkit_options)
 
 kind, compiler, toolkit, *meson = sys.argv[1:]
 PARENT = HERE / "parent"
@@ -38,7 +38,7 @@ def install(build, prefix):
     other = {"shared": TOGETHER,
              "static": [f"--includedir={prefix}-headers", f"-Dnamespace_suffix={SUFFIX}", "-Daudit=disabled"]}[kind]
     run(*meson, "setup", build, ROOT, f"--prefix={prefix}", *other, f"-Ddefault_library={kind}", "--buildtype=plain",
-        f"-Dtoolkit_include={toolkit}", "-Dtests=enabled", "-Dexamples=disabled", "-Dkernels=disabled",
+        *toolkit_options(toolkit, "toolkit_include"), "-Dtests=enabled", "-Dexamples=disabled", "-Dkernels=disabled",
         "-Dbenchmarks=disabled", f"-Dsim_libraries={SIM_LIBRARIES[kind]}", env=env)
     # Of the tests only cuguest-testing and the simulation are wanted.
     targets = json.loads(run(*meson, "introspect", "--targets", build))
@@ -63,7 +63,8 @@ def install_parts(build, prefix):
                  if shutil.which("pkg-config")]
         if part == "core" and flags:
             (build / "guest.cc").write_text(CORE_GUEST)
-            run(compiler, "-std=c++17", "-fPIC", "-shared", "-Wl,-z,defs", build / "guest.cc", "-o", build / "guest.so", *flags[0])
+            run(compiler, "-std=c++17", "-fPIC", "-shared", "-Wl,-z,defs", build / "guest.cc", "-o", build / "guest.so", *flags[0],
+                *toolkit_flags(toolkit))
     run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", build / "whole")
     whole = set(files_below(build / "whole"))
     rest = whole - set().union(*parts.values())
@@ -82,7 +83,7 @@ def build_with_pkg_config(prefix, libdir, out):
 
     check("-DCUGUEST_STATIC comes with the static library only",
           ("-DCUGUEST_STATIC" in flags("cuguest")) == (kind == "static"), flags("cuguest"))
-    common = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"]
+    common = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", *toolkit_flags(toolkit)]
     build_viewer(common, out, flags("cuguest"), env)
     run(*common, HERE / "consumer" / "simulated.cc", "-o", out / "simulated",
         *flags("cuguest-testing"), env=env)
@@ -95,7 +96,7 @@ def build_with_cmake(prefix, libdir, out):
     env = cmake_environment(compiler)
     run("cmake", "-S", HERE / "consumer", "-B", out, f"-DPARENT={PARENT}",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=17",
-        *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []), env=env)
+        *toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE"), env=env)
     found = (out / "CMakeCache.txt").read_text()
     check("CMake found this one", f"cuguest_DIR:PATH={prefix}/" in found, found)
     run("cmake", "--build", out, "-j1", env=env)

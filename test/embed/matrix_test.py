@@ -29,6 +29,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+from common import ccache_before  # and where no link shows a toolkit
 from flags import system_includes
 
 HERE = pathlib.Path(__file__).resolve().parent / "matrix"

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from common import HERE, ROOT, check, done, environment, run, scratch
+from common import HERE, ROOT, check, done, environment, run, scratch, toolkit_options
 
 toolkit, *versions = sys.argv[1:]
 OPTIONS = {
@@ -46,6 +46,6 @@ with scratch() as tmp:
             run(meson, "setup", tmp / f"{version}, {what}", ROOT, *options)
             check(f"Meson {number} configures cuguest with {what}", True)
         run(meson, "setup", tmp / f"{version}-parent", tmp / "parent", "--force-fallback-for=cuguest",
-            f"-Dcuguest:toolkit_include={toolkit}")
+            *toolkit_options(toolkit, "cuguest:toolkit_include"))
         check(f"Meson {number} configures a parent of cuguest", True)
 done(skipped)

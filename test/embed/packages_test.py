@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 from common import (HERE, ROOT, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
-                    cmake_environment, done, environment, meson_environment, run, scratch)
+                    cmake_environment, done, environment, meson_environment, run, scratch, toolkit_environment, toolkit_flags,
+                    toolkit_options)
 
 what, compiler, toolkit = sys.argv[1:]
 PACKAGES = os.environ.get("CUGUEST_TEST_PACKAGES", "")
@@ -58,7 +59,8 @@ def debian(tmp):
     skip_without([name for name in ("debhelper", "libabsl-dev", "lintian", "meson", "pkg-config|pkgconf")
                   if not any(succeeds("dpkg", "-s", one) for one in name.split("|"))])
     # Meson's package, whatever else there is; and ccache knows an object again that does not have its folder's name.
-    env = meson_environment(compiler, DEB_BUILD_OPTIONS="nocheck noddebs parallel=2 reproducible=-fixfilepath", PATH="/usr/bin:" + os.environ["PATH"])
+    env = meson_environment(compiler, DEB_BUILD_OPTIONS="nocheck noddebs parallel=2 reproducible=-fixfilepath", PATH="/usr/bin:" + os.environ["PATH"],
+                            **toolkit_environment(toolkit))
     out = tmp / "out"
     run(ROOT / "packaging" / "deb", out, env=env)
     run("lintian", "--fail-on", "error,warning", out / f"cuguest_{VERSION}_{machine()}.changes")
@@ -79,10 +81,10 @@ def debian(tmp):
     flags = run("pkg-config", "--cflags", "--libs", "cuguest", env=env).split()
     by_pkg_config, by_cmake = tmp / "pkg-config", tmp / "cmake"
     by_pkg_config.mkdir()
-    build_viewer([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"], by_pkg_config, flags,
+    build_viewer([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", *toolkit_flags(toolkit)], by_pkg_config, flags,
                  environment(LD_LIBRARY_PATH=str(libdir)))
     run("cmake", "-S", HERE / "consumer", "-B", by_cmake, f"-DPARENT={HERE / 'parent'}", f"-DCMAKE_PREFIX_PATH={unpacked}",
-        "-DCMAKE_CXX_STANDARD=17", *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []),
+        "-DCMAKE_CXX_STANDARD=17", *toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE"),
         env=cmake_environment(compiler))
     run("cmake", "--build", by_cmake, "-j1", env=cmake_environment(compiler))
     found = (by_cmake / "CMakeCache.txt").read_text()
@@ -102,7 +104,7 @@ def machine():
 def conan(tmp):
     # The compiler is that which conan finds.
     conan_environment = environment(CONAN_HOME=str(tmp / "home"), PYTHONPATH=PACKAGES,
-                                    PATH=f"{PACKAGES}/bin:{os.environ['PATH']}")
+                                    PATH=f"{PACKAGES}/bin:{os.environ['PATH']}", **toolkit_environment(toolkit))
     skip_without([] if shutil.which("conan", path=conan_environment["PATH"]) else ["conan, of pip"])
     copy_of_tracked(tmp / "tree")
     run("conan", "profile", "detect", env=conan_environment)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""pycuguest_test.py SIMDIR [WHEEL]
+"""pycuguest_test.py SIMDIR TOOLKIT_INCLUDE [WHEEL]
 
 The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
 from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
@@ -21,10 +21,10 @@ import sys
 import sysconfig
 import zipfile
 
-from common import ROOT, check, done, environment, exported, needed, run, scratch
+from common import ROOT, check, done, environment, exported, needed, run, scratch, toolkit_environment
 
 PROJECT = ROOT / "subprojects" / "pycuguest"
-SIMDIR = pathlib.Path(sys.argv[1]).resolve()
+SIMDIR, TOOLKIT = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
 SYSROOT = os.environ.get("CUGUEST_TEST_SYSROOT") and pathlib.Path(os.environ["CUGUEST_TEST_SYSROOT"]).resolve()
 FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcuguest-audit.so
 cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
@@ -69,7 +69,7 @@ def make(out):
         # The distribution's Python.h asks for one file of the machine's.
         words += ["aarch64", f"--cross-file={SYSROOT}.ini", f"--cross-file={ROOT / 'test/support/aarch64.ini'}",
                   f"-Dcpp_args=-I{SYSROOT / 'usr/include'}"]
-    made = subprocess.run(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    made = subprocess.run(words, env=environment(**toolkit_environment(TOOLKIT)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if made.returncode == 77:
         skip(made.stdout.splitlines()[-1])
     if made.returncode != 0:
@@ -134,7 +134,7 @@ def try_out(wheel, version, path, tmp, is_newest):
 
 say_what_is_missing()
 with scratch() as tmp:
-    wheel = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else make(tmp / "out")
+    wheel = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else make(tmp / "out")
     check(f"{wheel.name} is for all Pythons from 3.9 on and the glibc that it says",
           re.fullmatch(r"cuguest-[\d.]+-cp39-abi3-manylinux_2_\d+_\w+\.whl", wheel.name), wheel.name)
     with zipfile.ZipFile(wheel) as archive:

@@ -9,7 +9,7 @@ from nothing with options of the project's own, and run.
 import re
 import sys
 
-from common import ROOT, check, done, meson_environment, run, scratch
+from common import ROOT, check, done, meson_environment, run, scratch, toolkit_options
 
 compiler, toolkit, *meson = sys.argv[1:]
 readme = (ROOT / "README.md").read_text()
@@ -23,7 +23,7 @@ with scratch() as project:
     (project / "subprojects" / "cuguest").symlink_to(ROOT)
     env = meson_environment(compiler)
     options = ["-Ddefault_library=both", "-Dunity=on", "-Db_lto=true"]
-    run(*meson, "setup", "build", *options, f"-Dcuguest:toolkit_include={toolkit}", env=env, cwd=project)
+    run(*meson, "setup", "build", *options, *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env, cwd=project)
     printed = run(*meson, "test", "-C", "build", "-v", "--num-processes=1", env=env, cwd=project).splitlines()
     check(f"runs with {' '.join(options)}", promised and all(line in printed for line in promised), "\n".join(printed))
     done()

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from common import (HERE, OURS, ROOT, check, check_exports_only_ours, check_links_no_cuda,
-                    check_runs_without_driver, done, exported, files_below, meson_environment, run, scratch, visible)
+                    check_runs_without_driver, done, exported, files_below, meson_environment, run, scratch, toolkit_options, visible)
 
 kind, precompiled, compiler, toolkit, *meson = sys.argv[1:]
 
@@ -30,7 +30,7 @@ with scratch() as tmp:
     log = run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
         "--force-fallback-for=cuguest",
         f"-Db_pch={precompiled}", *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
-        f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+        f"-Dcuguest:default_library={kind}", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     run("ninja", "-C", build, "-j1", env=env)
     check(f"builds with {compiler} and {' '.join(strict)}", True)
 
@@ -56,7 +56,7 @@ with scratch() as tmp:
 
     # Without cuguest-testing.
     log = run(*meson, "setup", tmp / "untested", parent, "--force-fallback-for=cuguest", "-Dcuguest:tests=disabled",
-              f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+              f"-Dcuguest:default_library={kind}", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tmp / "untested"))}
     check("tests=disabled: configures the library and no simulation",
           targets == {"cuguest", "cuguest-core", "cuguest_embedded", "picture", "viewer"} and "python" not in log.lower(), targets)
@@ -70,7 +70,7 @@ with scratch() as tmp:
             file.write("executable('tested', 'viewer.cc', link_with: picture, dependencies: dependency('cuguest-testing'))\n")
         tested = tmp / "tested"
         options = ["--force-fallback-for=cuguest", "-Dunity=on", "-Db_staticpic=false", f"-Dcuguest:default_library={kind}",
-                   f"-Dcuguest:toolkit_include={toolkit}"]
+                   *toolkit_options(toolkit, "cuguest:toolkit_include")]
         run(*meson, "setup", tested, parent, *options, "--buildtype=debugoptimized", env=env)
         steps = run("ninja", "-C", tested, "-n", "-v", env=env).splitlines()
         linked = [at for at, step in enumerate(steps) if "/cudasim/sim/libcuda.so.1 " in step and " -o " in step]
@@ -120,7 +120,7 @@ with scratch() as tmp:
             "project('outer', 'cpp')\nsubproject('parent')\ntesting = dependency('cuguest-testing')\n"
             "test('nested', executable('nested', 'test.cc', dependencies: testing),\n"
             "     env: {'LD_LIBRARY_PATH': testing.get_variable('simdir')})\n")
-        options = ["--force-fallback-for=cuguest", f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}"]
+        options = ["--force-fallback-for=cuguest", f"-Dcuguest:default_library={kind}", *toolkit_options(toolkit, "cuguest:toolkit_include")]
         run(*meson, "setup", nested, outer, *options, env=env)
         steps = run("ninja", "-C", nested, "-n", "-v", "nested", env=env)
         check("finds the simulation in a subproject of a subproject", "/cudasim/sim/libcuda.so.1 " in steps, steps[-2000:])

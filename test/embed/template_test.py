@@ -10,7 +10,7 @@ depends on the libraries that docs/install.md lists for it.
 import re
 import shutil
 
-from common import ROOT, check, cmake_environment, done, exported, files_below, meson_environment, run, scratch, sys
+from common import ROOT, check, cmake_environment, done, exported, files_below, meson_environment, run, scratch, sys, toolkit_options
 
 compiler, toolkit, *meson = sys.argv[1:]
 page = re.search(r"^## Abseil\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "install.md").read_text(), re.M | re.S)[1]
@@ -38,7 +38,7 @@ with scratch() as tmp:
 
     build, stage = tmp / "meson", tmp / "stage"
     env = meson_environment(compiler)
-    run(*meson, "setup", build, project, "--prefix=/usr", "--libdir=lib", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    run(*meson, "setup", build, project, "--prefix=/usr", "--libdir=lib", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     run("ninja", "-C", build, "-j1", env=env)
     print(run(*meson, "test", "-C", build, "--no-rebuild", "-v", env=env))
     check("Meson: the library passes its test on the simulation", True)
@@ -51,7 +51,7 @@ with scratch() as tmp:
     if not shutil.which("cmake"):
         done()
     build, env = tmp / "cmake", cmake_environment(compiler)
-    hints = [f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []
+    hints = toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")
     run("cmake", "-S", project, "-B", build, *hints, env=env)
     run("cmake", "--build", build, "-j1", env=env)
     print(run("ctest", "--test-dir", build, "-V", env=env))
