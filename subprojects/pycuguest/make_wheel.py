@@ -9,10 +9,12 @@ meson-python names the version of Python that it runs with; the extension has th
 that. auditwheel finds the oldest C library that all of it runs with.
 """
 
+import importlib.util
 import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,6 +29,12 @@ def pip(*words):
 
 def main():
     out, machine, options = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:3], sys.argv[3:]
+    missing = ["python3-pip"] if importlib.util.find_spec("pip") is None else []
+    if not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists():
+        missing.append("python3-dev")
+    if missing:
+        print("packages are missing; run: sudo apt-get install -y", *missing)
+        return 77
     with tempfile.TemporaryDirectory(prefix="cuguest-wheel-") as name:
         tools, made = pathlib.Path(name) / "tools", pathlib.Path(name) / "made"
         if subprocess.call(pip("install", "--root-user-action=ignore", "--target", str(tools), *TOOLS)) != 0:

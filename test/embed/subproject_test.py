@@ -78,11 +78,14 @@ with scratch() as tmp:
         compiled = [step for step in steps if " -c " in step and " -o subprojects/cuguest/" in step]
         together = [step for step in compiled if "unity" in step and " -o subprojects/cuguest/lib/" in step]
         check("each source of the library is compiled by itself", len(compiled) > 50 and not together, together)
-        run(*meson, "setup", tmp / "debug", parent, *options, env=env)
+        run(*meson, "setup", tmp / "debug", parent, *options, "-Dcpp_args=-g2", env=env)
         commands = json.loads((tmp / "debug" / "compile_commands.json").read_text())
         outputs = [c["output"] for c in commands if c["output"].startswith("subprojects/cuguest/")]
         check("in a debug build each target of ours is one source", 5 < len(outputs) < 40 and all("unity" in output
               for output in outputs if "/lib/" in output), outputs)
+        library = [shlex.split(c["command"]) for c in commands if c["output"].startswith("subprojects/cuguest/lib/")]
+        check("with line tables alone, unless the parent says more", library and all(
+              "-g1" in words and words.index("-g1") < words.index("-g2") for words in library), library[:1])
         check("ours is compiled for any use", all(" -fPIC " in step for step in compiled),
               [step for step in compiled if " -fPIC " not in step])
         check("what uses cuguest-testing is compiled after the simulation is built",
