@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+from flags import cached
+
 archive, root, *words = sys.argv[1:]
 compilers = [word for word in words if not word.startswith("-")]
 FLAGS = ["-std=c++17", "-O0", "-w", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUGUEST_STATIC",
@@ -39,15 +42,15 @@ def look_at(file, name):
 look_at(archive, archive)
 with tempfile.TemporaryDirectory() as tmp:
     core = pathlib.Path(root, "lib", "core.list").read_text().split()
-    source = pathlib.Path(tmp, "core.cc")
-    source.write_text("".join(f'#include "lib/{name}"\n' for name in core))  # together, which takes a tenth of the time
+    source = "core.cc"  # in the same words each time, for ccache
+    pathlib.Path(tmp, source).write_text("".join(f'#include "lib/{name}"\n' for name in core))  # together, which takes a tenth of the time
     # As if <iostream>, which Abseil includes, had been included already.
     sources = {"the core": [source],
                "the template": [pathlib.Path(root, "examples", "template", "scale.cc"), "-D_GLIBCXX_IOSTREAM"]}
     for compiler in filter(shutil.which, compilers):
         for what, arguments in sources.items():
             output = f"{tmp}/looked_at.o"
-            subprocess.run([compiler, *FLAGS, "-c", *arguments, "-o", output], check=True)
+            subprocess.run([*cached(compiler), *FLAGS, "-c", *arguments, "-o", output], check=True, cwd=tmp)
             look_at(output, f"{what} by {compiler}, without optimisation,")
 print(f"cases: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed or not passed else 0)

@@ -25,7 +25,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "headers"))
-from flags import system_includes  # noqa: E402
+from flags import cached, system_includes  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "subprojects" / "cudaimage"
@@ -66,15 +66,19 @@ def sources(what):
 def compile_target(build, name, out):
     folder, what = TARGETS[name]
     program = out / f"{name}_fuzz"
-    command = ["clang++", "-std=c++17", "-g1", "-O1", "-fsanitize=fuzzer,address,undefined",
-               "-fno-sanitize-recover=all", "-fno-sanitize=enum", "-DCUGUEST_STATIC", f"-I{ROOT}",
-               f"-I{ROOT / 'include'}", f"-I{IMAGE / 'include'}", f"-I{AUDIT}",
-               *system_includes(build), folder / f"{name}_fuzz.cc", *sources(what), "-ldl",
-               "-pthread", "-o", program]
+    sanitized = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=enum"]
+    flags = ["-std=c++17", "-g1", "-O1", *sanitized, "-DCUGUEST_STATIC", f"-I{ROOT}", f"-I{ROOT / 'include'}",
+             f"-I{IMAGE / 'include'}", f"-I{AUDIT}", *system_includes(build)]
+    libraries = ["-ldl", "-pthread"]
     if what == "params":
-        flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "absl_status", "absl_strings"], text=True)
-        command += flags.split()
-    subprocess.check_call(command)
+        packages = ["absl_status", "absl_strings"]
+        flags += subprocess.check_output(["pkg-config", "--cflags", *packages], text=True).split()
+        libraries += subprocess.check_output(["pkg-config", "--libs", *packages], text=True).split()
+    objects = []
+    for source in (folder / f"{name}_fuzz.cc", *sources(what)):
+        objects.append(out / f"{len(objects)}.o")
+        subprocess.check_call([*cached("clang++"), *flags, "-c", source, "-o", objects[-1]])
+    subprocess.check_call(["clang++", *sanitized, *objects, *libraries, "-o", program])
     return program
 
 

@@ -9,26 +9,32 @@ embed/subproject_test.py compiles the sources of cuguest itself.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 
-from flags import headers_that_can_be_included, system_includes
+from flags import cached, headers_that_can_be_included, system_includes
 
 part, root, build, compiler = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
-STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
+STRICT = ["-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Wshadow", "-Werror"]
 
 
 def check(job):
     name, standard, text = job
+    source = folder / f"{re.sub(r'[^a-z0-9]+', '_', name)}.cc"
+    (build / source).write_text(text)
     run = subprocess.run(
-        [compiler, "-x", "c++", f"-std={standard}", *STRICT, f"-I{root / 'include'}", f"-I{root}",
-         *includes, "-"],
-        input=text, capture_output=True, text=True, cwd=build)
+        [*cached(compiler), f"-std={standard}", *STRICT, f"-I{root / 'include'}", f"-I{root}", *includes, "-c", source,
+         "-o", source.with_suffix(".o")],
+        capture_output=True, text=True, cwd=build)
     return f"{name} as {standard}", run.returncode, run.stderr
 
 
 includes = system_includes(build)
+# The same each time, for ccache.
+folder = pathlib.Path("compiled_headers", f"{part}_{pathlib.Path(compiler).name}")
+(build / folder).mkdir(parents=True, exist_ok=True)
 headers = headers_that_can_be_included(sorted((root / "include").rglob("*.h")), build, compiler)
 lines = {str(header.relative_to(root)): f'#include "{header.relative_to(root / "include")}"\n' for header in headers}
 together = "".join(lines.values())

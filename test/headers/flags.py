@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 
@@ -30,6 +31,11 @@ def system_includes(build):
     command = next(words for source, _, words in compile_commands(build) if source == ROOT / "lib" / "core" / "error.cc")
     cudasim = ROOT / "subprojects" / "cudasim" / "include"
     return [word for word in command if word.startswith("-isystem")] + [f"-I{cudasim}"]
+
+
+def cached(compiler):
+    """The compiler behind ccache, if there is one: for -c and a source that is a file, which ccache knows again by what it says."""
+    return ["ccache", compiler] if shutil.which("ccache") else [compiler]
 
 
 def for_nvcc(includes):

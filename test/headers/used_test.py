@@ -36,6 +36,7 @@ parser.add_argument("-L", dest="directories", action="append", default=[], type=
 parser.add_argument("--library", type=pathlib.Path)
 options, flags = parser.parse_known_args()
 root, library = options.root.resolve(), options.library
+CACHE = ["ccache"] if shutil.which("ccache") else []  # by itself: it runs from a package, too (test/hardware/pack.py)
 USED = pathlib.Path(__file__).resolve().parent / "used"
 flags += [f"-I{root / 'include'}"]
 directories = [path.resolve() for path in options.directories]
@@ -63,7 +64,7 @@ def use(compiler, level, tmp):
     objects = []
     for name, words in (("guards", ["-DPART=First", "-DNDEBUG"]), ("guards", ["-DPART=Second", "-UNDEBUG"]), ("main", [])):
         objects.append(tmp / f"{len(objects)}.o")
-        done = run(compiler, *STRICT, *level, *defines, *words, *flags, "-c", USED / f"{name}.cc", "-o", objects[-1])
+        done = run(*CACHE, compiler, *STRICT, *level, *defines, *words, *flags, "-c", USED / f"{name}.cc", "-o", objects[-1])
         if done.returncode:
             return done.stdout
     # Nothing of the C library's start, so that what is there is of these; also of an optimiser that sees all of them.
