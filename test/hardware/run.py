@@ -241,6 +241,9 @@ def report(results, counts, gpus, cuda, release):
         why = f" ({r['code']})" if r["result"] == "failed" else f" (try {r['tries']})" if r["tries"] > 1 else ""
         lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} | {r['seconds']:.1f} |")
     skips = [(r["name"], case, reason) for r in tests for case, reason in r["skips"]]
+    # Of one that has no cases.
+    skips += [(r["name"], "all", reason) for r in tests if r["result"] == "skipped" and not r["cases"]
+              for reason in re.findall(r"^skipped: (.+)$", r["output"], re.M)]
     lines += ["", "## Skipped", ""]
     lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
@@ -248,7 +251,7 @@ def report(results, counts, gpus, cuda, release):
               "From the driver's log of errors, `CUDA_LOG_FILE`, which has a line or two for each.", "",
               "| example | calls |", "|---|---|"]
     lines += [f"| {r['name']} | {', '.join(f'{n} {call}' for call, n in sorted(r['failing'].items())) or 'none'} |"
-              for r in results if r["suite"] == LOGGED]
+              for r in results if r["suite"] == LOGGED and r["result"] != "skipped"]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
             lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", in_report(r["output"]), "```"]
