@@ -142,10 +142,12 @@ def run_benchmark(test):
 
 
 def run_with(test, environment):
-    libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
+    libraries = [str(CONTENTS / directory) for directory in test["libraries"]]
+    if not test["file"].endswith(".py"):  # where this machine's toolkit is, if it is not where the pack looks for it
+        libraries += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     # A caller's number of queues would be that of what is timed, too.
     inherited = {name: value for name, value in os.environ.items() if name not in FEW_QUEUES}
-    env = dict(inherited, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
+    env = dict(inherited, LD_LIBRARY_PATH=":".join(libraries), CUDASIM_TEST_DRIVER="real",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
                **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
                **{name: str(CONTENTS / path) for name, path in test["paths"].items()},
