@@ -17,7 +17,7 @@ root = pathlib.Path(sys.argv[1]).resolve()
 cudasim = root / "subprojects" / "cudasim"
 LINK = "Used by [cuguest](../../README.md), whose tests run on it."
 # A copy of the tree without Git is looked at whole.
-listed = subprocess.run(["git", "-C", cudasim, "ls-files", "-co", "--exclude-standard", "."], capture_output=True, text=True)
+listed = subprocess.run(["env", "git", "-C", cudasim, "ls-files", "-co", "--exclude-standard", "."], capture_output=True, text=True)
 names = listed.stdout.split() if listed.returncode == 0 and listed.stdout else [
     str(path.relative_to(cudasim)) for path in cudasim.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 files = [cudasim / name for name in names if (cudasim / name).is_file()]

@@ -20,7 +20,7 @@ SOURCES = {".c", ".cc", ".cmake", ".cu", ".cuh", ".h", ".py", ".sh"}
 NAMES = {"CMakeLists.txt", "meson.build", "meson_options.txt"}
 
 root = pathlib.Path(sys.argv[1])
-listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, text=True, capture_output=True)
+listed = subprocess.run(["env", "git", "ls-files", "-z"], cwd=root, text=True, capture_output=True)
 if listed.returncode:
     skip("no git repository, which says what is tracked")
 tracked = [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
