@@ -3,15 +3,15 @@
 """meson_versions_test.py TOOLKIT_INCLUDE VERSION...
 
 Configures cuguest with each of these versions of Meson (`newest`: of the package index), from a virtual environment of
-its own: by itself, with all features and with those alone that cannot be left out, and as a subproject. A version that
-cannot be had is skipped.
+its own: by itself, with all features and with those alone that cannot be left out, and as a subproject; and in each way
+the toolkit is found (toolkit_ways.py). A version that cannot be had is skipped.
 """
 
-import shutil
 import subprocess
 import sys
 
-from common import HERE, ROOT, check, done, environment, run, scratch, toolkit_options
+from common import ROOT, check, done, environment, run, scratch, toolkit_options
+from toolkit_ways import Ways, check_meson
 
 toolkit, *versions = sys.argv[1:]
 OPTIONS = {
@@ -32,9 +32,7 @@ def install(version, where):
 
 skipped = 0
 with scratch() as tmp:
-    shutil.copytree(HERE / "parent", tmp / "parent")
-    (tmp / "parent" / "subprojects").mkdir()
-    (tmp / "parent" / "subprojects" / "cuguest").symlink_to(ROOT)
+    ways = Ways(tmp, toolkit)
     for version in versions:
         meson = install(version, tmp / f"meson-{version}")
         if meson is None:
@@ -43,9 +41,7 @@ with scratch() as tmp:
             continue
         number = run(meson, "--version").strip()
         for what, options in OPTIONS.items():
-            run(meson, "setup", tmp / f"{version}, {what}", ROOT, *options)
+            run(meson, "setup", tmp / f"{version}, {what}", ROOT, *options, *toolkit_options(toolkit, "toolkit_include"))
             check(f"Meson {number} configures cuguest with {what}", True)
-        run(meson, "setup", tmp / f"{version}-parent", tmp / "parent", "--force-fallback-for=cuguest",
-            *toolkit_options(toolkit, "cuguest:toolkit_include"))
-        check(f"Meson {number} configures a parent of cuguest", True)
+        check_meson(ways, [meson], number)
 done(skipped)
