@@ -28,8 +28,8 @@ for folder in /usr/local/bin /usr/local/include /usr/local/lib; do
   [ -d "$folder" ] || continue
   new=$(mktemp -d) && mount -t tmpfs none "$new" && mkdir "$new/.rest" && mount --rbind "$folder" "$new/.rest" || exit 99
   find "$folder" -mindepth 1 -maxdepth 1 ! -lname '*/cuda*' ! -name nvcc \\
-    \\( -type l -exec cp -a {} "$new" \\; -o -printf '.rest/%f\\0' \\) | xargs -0r ln -st "$new" || exit 99
-  mount --move "$new" "$folder" && rmdir "$new" || exit 99
+    \\( -type l -exec cp -P {} "$new" \\; -o -printf '.rest/%f\\0' \\) | xargs -0r ln -st "$new" || exit 99
+  mount --rbind "$new" "$folder" && umount -R "$new" && rmdir "$new" || exit 99
 done
 exec "$@"
 """
