@@ -70,21 +70,24 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// Whether `stream` captures; nothing if the driver does not say, because there is none or this is
 /// a forked child. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking stream of the
 /// current context does (ACTIVE, also when its capture was invalidated). Of these two and
-/// CU_STREAM_PER_THREAD NONE if no context is current. Invalidates no capture. The handle must be
-/// alive, as for any stream call: a created stream is destroyed with its context, also by a reset.
+/// CU_STREAM_PER_THREAD NONE if no context is current, and nothing in a stream callback or host
+/// function: there the driver answers for created streams alone. Invalidates no capture. The handle
+/// must be alive, as for any stream call: a created stream is destroyed with its context, also by a
+/// reset.
 /// A status that this release does not know is returned as it is; all of cuguest takes it for a
 /// capture.
-/// Threads: any; also from a stream callback.
+/// Threads: any.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
 /// Needs:   CUDA 10.0; below that there are no captures: NONE.
-/// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md.
+/// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md; in a host function
+///          cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API std::optional<CUstreamCaptureStatus> CaptureStatusOf(
     CUstream stream) noexcept;
 
 /// Whether a library that was given `stream` may do now what a capture forbids even inside a
 /// CaptureModeGuard: synchronise its context, destroy a cuBLAS handle, use stream 0. True if
 /// neither `stream` nor a blocking stream of the current context captures; false if one does, or
-/// the driver does not say.
+/// the driver does not say. False in a stream callback or host function, which must not call CUDA.
 ///
 /// The driver shows no more than that: a capture in another context, or in a non-blocking stream
 /// that the library was not given, cannot be seen from here. So a library should make what it needs

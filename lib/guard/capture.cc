@@ -18,12 +18,9 @@ CUresult AskForStatus(CUstream stream, CUstreamCaptureStatus* status) {
   if (driver == nullptr) return code;
   if (driver->StreamIsCapturing == nullptr) return CUDA_SUCCESS;
   code = driver->StreamIsCapturing(stream, status);
-  if (code == CUDA_SUCCESS) return CUDA_SUCCESS;
-  const bool is_implicit = code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  *status = is_implicit ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  // In a host function, where CtxGetCurrent fails and IsNothingCurrent() cannot tell.
-  const bool is_none = code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream);
-  return is_implicit || is_none ? CUDA_SUCCESS : code;
+  if (code != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return code;
+  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
 }
 
 // What stream 0 means is not asked for where nothing is current: that call would fail.

@@ -186,8 +186,10 @@ ContextRef OnDevice1(Given& given) {
 }
 
 std::vector<Row> Devices() {
-  // A host function may ask.
+  // A host function may ask of a created stream; of stream 0 it is not told.
   const Everywhere asks_capture = {{0}, {kRefuses}, {0}, {0}, {kRefuses}, Expected{0, kRefuses}};
+  Everywhere asks_housekeeping = asks_capture;
+  asks_housekeeping.host_function = {kRefuses};
   Parameter<ContextRef> peer = Ref();
   peer.valid = OnDevice1;
   peer.borders.push_back({"is of the same device",
@@ -241,7 +243,7 @@ std::vector<Row> Devices() {
       MakeRow("HousekeepingIsSafe", std::function([](CUstream stream) {
                 return HousekeepingIsSafe(stream) ? 0 : kRefuses;
               }),
-              asks_capture, StreamHandle({0})),
+              asks_housekeeping, StreamHandle({0})),
       MakeRow("PeerAccess::Query", std::function([](Device device, Device peer) {
                 return PeerAccess::Query(device, peer);
               }),

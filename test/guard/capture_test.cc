@@ -313,20 +313,33 @@ BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
   BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
 }
 
-// Where the driver does not even say what is current.
-BOOST_AUTO_TEST_CASE(in_a_host_function_stream_0_has_no_capture) {
+// Nothing may be done there that calls CUDA, and of stream 0 the driver does not tell.
+BOOST_AUTO_TEST_CASE(in_a_host_function_housekeeping_is_not_safe) {
+  struct Seen {
+    CUstream created;
+    int without_status = 0;
+    int is_safe = 0;
+    std::optional<CUstreamCaptureStatus> of_created;
+  };
   const OwnContext context;
   SetStack({context.get()});
-  int right = 0;
+  Seen seen = {};
+  BOOST_TEST(RAW(cuStreamCreate)(&seen.created, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   const auto ask = [](void* data) {
+    auto* const to = static_cast<Seen*>(data);
     for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-      const bool is_none = CaptureStatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE;
-      *static_cast<int*>(data) += is_none && HousekeepingIsSafe(stream);
+      to->without_status += CaptureStatusOf(stream) == std::nullopt ? 1 : 0;
+      to->is_safe += HousekeepingIsSafe(stream) ? 1 : 0;
     }
+    to->of_created = CaptureStatusOf(to->created);
+    to->is_safe += HousekeepingIsSafe(to->created) ? 1 : 0;
   };
-  BOOST_TEST(RAW(cuLaunchHostFunc)(nullptr, ask, &right) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuLaunchHostFunc)(nullptr, ask, &seen) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuCtxSynchronize)() == CUDA_SUCCESS);
-  BOOST_TEST(right == 3);
+  BOOST_TEST(seen.without_status == 3);
+  BOOST_TEST(seen.is_safe == 0);
+  BOOST_TEST((seen.of_created == CU_STREAM_CAPTURE_STATUS_NONE));
+  BOOST_TEST(RAW(cuStreamDestroy)(seen.created) == CUDA_SUCCESS);
   SetStack({});
 }
 

@@ -6,7 +6,9 @@ Packs the test, example and benchmark programs of a Meson build, and the librari
 they load, into OUT/pack.tar.xz. Paths in it are those below BUILD, since tests find
 their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
 A test that is a Python script is run by the Python of the machine that runs it; test/headers/used_test.py by
-its compilers, too, with our headers, <cuda.h> and the core's archive.
+its compilers, too, with our headers, <cuda.h> and the core's archive. What a test gives Python with -c becomes a
+script: so a test that could not be built says there, too, what is missing. Tests of other programs are left out, by
+name.
 """
 
 import json
@@ -96,6 +98,14 @@ def copy_script(path):
     return pathlib.Path("scripts") / path.parent.name / path.name
 
 
+def write_script(name, text):
+    """What Python is given with -c."""
+    file = pathlib.Path("scripts") / "inline" / f"{name}.py"
+    (out / file).parent.mkdir(parents=True, exist_ok=True)
+    (out / file).write_text(text + "\n")
+    return file
+
+
 def copy_headers_test():
     """test/headers/used_test.py with what it compiles: its row of the manifest."""
     file = copy_script(ROOT / "test" / "headers" / "used_test.py")
@@ -110,7 +120,7 @@ def copy_headers_test():
 
 
 targets = {target["id"]: target for target in introspect("targets")}
-manifest = [copy_headers_test()]
+manifest, left_out = [copy_headers_test()], []
 tests = [t for t in introspect("tests") if "benchmark" not in "".join(t["suite"])]  # no smoke tests
 for test in tests + introspect("benchmarks"):
     suite = test["suite"][0].split(":")[-1]
@@ -122,6 +132,13 @@ for test in tests + introspect("benchmarks"):
         file = copy_script(pathlib.Path(args.pop(0)))
         args = [arg.replace(f"{build}/", "") for arg in args]
         libraries = ["lib/guest"]
+    elif args and args[0] == "-c" and pathlib.Path(program).name.startswith("python"):
+        file = write_script(test["name"], args[1])
+        del args[:2]
+        libraries = []
+    elif build not in pathlib.Path(program).resolve().parents:
+        left_out.append(f"left out: {test['name']}, which runs {program}")
+        continue
     else:
         program = pathlib.Path(program).resolve()
         file = program.relative_to(build)
@@ -146,4 +163,5 @@ subprocess.run(["strip", "--strip-debug", *to_strip], check=True)
 subprocess.run(["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=xz -T0 -1",
                 "-cf", archive_directory / "pack.tar.xz", "-C", out, "."], check=True)
 shutil.copy(pathlib.Path(__file__).with_name("run.py"), archive_directory)
+print(*left_out, sep="\n", end="\n" if left_out else "")
 print(f"{len(manifest)} programs in {archive_directory}")

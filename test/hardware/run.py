@@ -142,10 +142,12 @@ def run_benchmark(test):
 
 
 def run_with(test, environment):
-    libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
+    libraries = [str(CONTENTS / directory) for directory in test["libraries"]]
+    if not test["file"].endswith(".py"):  # where this machine's toolkit is, if it is not where the pack looks for it
+        libraries += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     # A caller's number of queues would be that of what is timed, too.
     inherited = {name: value for name, value in os.environ.items() if name not in FEW_QUEUES}
-    env = dict(inherited, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
+    env = dict(inherited, LD_LIBRARY_PATH=":".join(libraries), CUDASIM_TEST_DRIVER="real",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
                **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
                **{name: str(CONTENTS / path) for name, path in test["paths"].items()},
@@ -241,6 +243,9 @@ def report(results, counts, gpus, cuda, release):
         why = f" ({r['code']})" if r["result"] == "failed" else f" (try {r['tries']})" if r["tries"] > 1 else ""
         lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} | {r['seconds']:.1f} |")
     skips = [(r["name"], case, reason) for r in tests for case, reason in r["skips"]]
+    # Of one that has no cases.
+    skips += [(r["name"], "all", reason) for r in tests if r["result"] == "skipped" and not r["cases"]
+              for reason in re.findall(r"^skipped: (.+)$", r["output"], re.M)]
     lines += ["", "## Skipped", ""]
     lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
@@ -248,7 +253,7 @@ def report(results, counts, gpus, cuda, release):
               "From the driver's log of errors, `CUDA_LOG_FILE`, which has a line or two for each.", "",
               "| example | calls |", "|---|---|"]
     lines += [f"| {r['name']} | {', '.join(f'{n} {call}' for call, n in sorted(r['failing'].items())) or 'none'} |"
-              for r in results if r["suite"] == LOGGED]
+              for r in results if r["suite"] == LOGGED and r["result"] != "skipped"]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
             lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", in_report(r["output"]), "```"]

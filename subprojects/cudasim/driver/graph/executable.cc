@@ -132,7 +132,7 @@ Shape ShapeOf(const Graph& graph) {
   std::map<NodePointer, size_t> places;
   for (const NodePointer& node : nodes) places.emplace(node, places.size());
   for (const NodePointer& node : nodes) {
-    Shape::Node entry = {node->work.type, {}, nullptr};
+    Shape::Node entry = {node->work.type, node->work.run != nullptr, {}, nullptr};
     for (const NodePointer& dependency : node->dependencies) {
       entry.dependencies.push_back(places.at(dependency));
     }

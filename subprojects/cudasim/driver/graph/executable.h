@@ -23,6 +23,7 @@ namespace cudasim::driver {
 struct Shape {
   struct Node {
     CUgraphNodeType type;
+    bool does_work;
     std::vector<size_t> dependencies;
     std::shared_ptr<const Shape> child;
   };

@@ -84,7 +84,9 @@ bool IsLikeFill(const CUDA_MEMSET_NODE_PARAMS_v2& old, const CUDA_MEMSET_NODE_PA
   return is_same_context && (is_same || (old.height == 1 && fill.height == 1));
 }
 
-CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
+}  // namespace
+
+CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work) {
   const bool is_same_context = old.incarnation.id == work.incarnation.id;
   if (work.type == CU_GRAPH_NODE_TYPE_KERNEL) {
     if (!is_same_context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
@@ -115,10 +117,8 @@ CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
   return is_like ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }
 
-}  // namespace
-
 CUgraphExecUpdateResult Replace(Work* old, const Work& work) {
-  const CUgraphExecUpdateResult result = Check(*old, work);
+  const CUgraphExecUpdateResult result = CheckReplacement(*old, work);
   if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return result;
   // A copy takes the context that is named, but not a green one for its own.
   const bool takes = work.type == CU_GRAPH_NODE_TYPE_MEMCPY &&

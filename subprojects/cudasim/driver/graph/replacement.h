@@ -11,6 +11,9 @@
 
 namespace cudasim::driver {
 
+// Whether Replace() would replace it, or what forbids that.
+CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work);
+
 // Replaces `old` by `work`, which is of the same type, in the same context. Not SUCCESS: what
 // forbids it, and nothing is changed. Source: test/graph_update_facts_test.cc and
 // test/graph_node_context_facts_test.cc.

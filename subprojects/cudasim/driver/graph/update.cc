@@ -3,6 +3,9 @@
 // cuGraphExecUpdate. Source: test/graph_update_facts_test.cc.
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,16 +32,59 @@ std::vector<size_t> ExitsOf(const Shape& shape) {
   return exits;
 }
 
+// How many nodes of an executable graph are of this one of its shape.
+size_t CountWorks(const Shape::Node& node) {
+  if (node.child == nullptr) return node.does_work ? 1 : 0;
+  size_t count = 0;
+  for (const Shape::Node& inner : node.child->nodes) count += CountWorks(inner);
+  return count;
+}
+
+// Where each node's are among those of the executable graph; those of `shape` begin at `place`.
+std::vector<size_t> PlacesOf(const Shape& shape, size_t place) {
+  std::vector<size_t> places;
+  for (const Shape::Node& node : shape.nodes) {
+    places.push_back(place);
+    place += CountWorks(node);
+  }
+  return places;
+}
+
+// A graph with its child graphs, in order, as it was when this was made.
+struct Snapshot {
+  struct Node {
+    CUgraphNode handle;
+    Work work;
+    std::shared_ptr<const Snapshot> child;
+  };
+
+  explicit Snapshot(const Graph& graph) : shape(ShapeOf(graph)) {
+    for (const NodePointer& node : InOrder(graph)) {
+      nodes.push_back({node->handle, node->work, nullptr});
+      const GraphPointer& child = node->work.child;
+      if (child != nullptr) nodes.back().child = std::make_shared<Snapshot>(*child);
+    }
+  }
+
+  Shape shape;
+  std::vector<Node> nodes;
+};
+
 // Pairing
 //
 // Which node of a graph stands for which one of what was instantiated. The exits are paired, the
-// last ones first, and then what two paired nodes depend on, in the order of their edges. Source:
-// test/graph_pairing_facts_test.cc.
+// last ones first, and then what two paired nodes depend on, in the order of their edges. A pair is
+// compared whole before the next one. Source: test/graph_pairing_facts_test.cc. Not measured: that
+// its parameters are compared before its edges, and child graphs behind the graph that has them.
 class Pairing {
  public:
-  Pairing(const Shape& old, const Shape& shape)
+  // `compare`: what forbids that the second node, which is of the same type, takes over the first.
+  using Compare = std::function<CUgraphExecUpdateResult(size_t old, size_t node)>;
+
+  Pairing(const Shape& old, const Shape& shape, Compare compare)
       : old_(old),
         new_(shape),
+        compare_(std::move(compare)),
         new_of_(old.nodes.size(), kNoNode),
         old_of_(shape.nodes.size(), kNoNode) {}
 
@@ -82,8 +128,11 @@ class Pairing {
     const std::vector<size_t>& before = old_.nodes[old].dependencies;
     const std::vector<size_t>& after = new_.nodes[node].dependencies;
     if (before.size() != after.size()) return Fail(node);
-    if (old_.nodes[old].type != new_.nodes[node].type) {
-      failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, kNoNode};
+    const CUgraphExecUpdateResult result = old_.nodes[old].type == new_.nodes[node].type
+                                               ? compare_(old, node)
+                                               : CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+      failure_ = {result, node, kNoNode};
       return false;
     }
     for (size_t i = 0; i < before.size(); ++i) {
@@ -96,6 +145,7 @@ class Pairing {
 
   const Shape& old_;
   const Shape& new_;
+  const Compare compare_;
   std::vector<size_t> new_of_;
   std::vector<size_t> old_of_;
   std::vector<std::pair<size_t, size_t>> pairs_;
@@ -107,34 +157,40 @@ class Pairing {
 // The work of a graph's nodes on its way into an executable graph.
 class Update {
  public:
-  // Of the graph and its child graphs, which must not change meanwhile. Not SUCCESS: the topology
-  // is another one.
-  CUresult Collect(const Shape& shape, const Graph& graph) {
-    const Shape now = ShapeOf(graph);
-    const std::vector<NodePointer> nodes = InOrder(graph);
-    Pairing pairing(shape, now);
+  explicit Update(std::vector<ExecutableNode>* nodes) : nodes_(*nodes), works_(nodes->size()) {}
+
+  // Of the graph and its child graphs, which must outlive this; the shape's nodes begin at `first`.
+  // Not SUCCESS: the graph does not match.
+  CUresult Collect(const Shape& shape, const Snapshot& graph, size_t first = 0) {
+    const std::vector<size_t> places = PlacesOf(shape, first);
+    const auto compare = [&](size_t old, size_t node) {
+      const Snapshot::Node& now = graph.nodes[node];
+      if (!shape.nodes[old].does_work) return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+      works_[places[old]] = &now;
+      return CheckReplacement(nodes_[places[old]].work, now.work);
+    };
+    Pairing pairing(shape, graph.shape, compare);
     if (!pairing.Run()) {
       const Pairing::Failure& failure = pairing.failure();
-      return Fail(failure.result, HandleOf(nodes, failure.node), HandleOf(nodes, failure.from));
+      return Fail(failure.result, HandleOf(graph, failure.node), HandleOf(graph, failure.from));
     }
     for (size_t old = 0; old < shape.nodes.size(); ++old) {
-      const NodePointer& node = nodes[pairing.NewOf(old)];
       const auto& child = shape.nodes[old].child;
-      const CUresult code = child != nullptr ? Collect(*child, *node->work.child) : CUDA_SUCCESS;
+      if (child == nullptr) continue;
+      const CUresult code = Collect(*child, *graph.nodes[pairing.NewOf(old)].child, places[old]);
       if (code != CUDA_SUCCESS) return code;
-      if (node->work.run != nullptr) works_.push_back({node->handle, node->work});
     }
     return CUDA_SUCCESS;
   }
 
-  // `nodes` are in the order of the shape's. Not SUCCESS: some of them are changed.
-  CUresult TakeOver(std::vector<ExecutableNode>* nodes) {
+  // Not SUCCESS: some nodes of the executable graph are changed.
+  CUresult TakeOver() {
     for (size_t i = 0; i < works_.size(); ++i) {
-      const auto& [node, work] = works_[i];
-      const CUgraphExecUpdateResult result = Replace(&(*nodes)[i].work, work);
-      if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node);
-      info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node, nullptr};
-      if (!work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+      const Snapshot::Node& node = *works_[i];
+      const CUgraphExecUpdateResult result = Replace(&nodes_[i].work, node.work);
+      if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node.handle);
+      info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node.handle, nullptr};
+      if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
     }
     info_ = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
     return CUDA_SUCCESS;
@@ -143,8 +199,8 @@ class Update {
   const CUgraphExecUpdateResultInfo& info() const { return info_; }
 
  private:
-  static CUgraphNode HandleOf(const std::vector<NodePointer>& nodes, size_t node) {
-    return node != kNoNode ? nodes[node]->handle : nullptr;
+  static CUgraphNode HandleOf(const Snapshot& graph, size_t node) {
+    return node != kNoNode ? graph.nodes[node].handle : nullptr;
   }
 
   CUresult Fail(CUgraphExecUpdateResult result, CUgraphNode node, CUgraphNode from = nullptr) {
@@ -152,7 +208,8 @@ class Update {
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
 
-  std::vector<std::pair<CUgraphNode, Work>> works_;
+  std::vector<ExecutableNode>& nodes_;        // in the order of the shape's
+  std::vector<const Snapshot::Node*> works_;  // that they become
   CUgraphExecUpdateResultInfo info_ = {};
 };
 
@@ -172,7 +229,8 @@ CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
   GraphPointer graph;
   code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
-  Update update;
+  Update update(&executable.nodes);
+  std::optional<Snapshot> snapshot;
   UserObjects objects;
   bool has_memory = false;
   {
@@ -180,10 +238,11 @@ CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
     has_memory = HasMemory(*graph);
     const auto instance = graph->instance.lock();
     if (instance != nullptr && instance != executable.instance) return CUDA_ERROR_NOT_SUPPORTED;
-    code = update.Collect(executable.shape, *graph);
+    snapshot.emplace(*graph);
     objects = UserObjectsOf(*graph);
   }
-  if (code == CUDA_SUCCESS) code = update.TakeOver(&executable.nodes);
+  code = update.Collect(executable.shape, *snapshot);
+  if (code == CUDA_SUCCESS) code = update.TakeOver();
   *info = update.info();
   if (code != CUDA_SUCCESS) return code;
   std::swap(executable.user_objects, objects);
