@@ -79,8 +79,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// Threads: any.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
 /// Needs:   CUDA 10.0; below that there are no captures: NONE.
-/// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md; in a host function
-///          cudasim/test/stream_event_pointer_facts_test.cc.
+/// Source:  CUDA Driver API, cuStreamIsCapturing; docs/guarantees.md.
 [[nodiscard]] CUGUEST_API std::optional<CUstreamCaptureStatus> CaptureStatusOf(
     CUstream stream) noexcept;
 

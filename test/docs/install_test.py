@@ -14,10 +14,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "embed"))
-from common import toolkit_environment, toolkit_options
+from common import scratch, toolkit_environment, toolkit_options
 
 root, section, toolkit, *tools = sys.argv[1:]
 root = pathlib.Path(root).resolve()
@@ -44,8 +43,8 @@ if missing or not shutil.which("git"):
     print(f"skipped: not installed: {missing or 'git'}")
     end(0, 0, 1, 77)
 
-with tempfile.TemporaryDirectory(prefix="cuguest-install-") as name:
-    directory, origin = pathlib.Path(name) / "hello", pathlib.Path(name) / "origin"
+with scratch() as tmp:
+    directory, origin = tmp / "hello", tmp / "origin"
     directory.mkdir()
 
     def run(command, cwd=directory, **kwargs):
@@ -64,7 +63,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-install-") as name:
     made = run("git init -q -b main && git add -A && git -c user.name=t -c user.email=t commit -qm t", origin)
     assert made.returncode == 0, made.stdout
     env["CUGUEST"] = f"file://{origin}"
-    env["CCACHE_BASEDIR"] = name  # what another run compiled in its own is the same
+    env["CCACHE_BASEDIR"] = str(tmp)
 
     for language, comment, source in (("cpp", "//", readme), ("meson", "#", text), ("cmake", "#", text)):
         for file, body in re.findall(rf"^```{language}\n{comment} (\S+)\n(.*?)^```", source, re.M | re.S):

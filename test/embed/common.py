@@ -2,6 +2,7 @@
 """What the embed tests share. To import it is enough to run where no link of the machine shows a toolkit."""
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import shlex
@@ -27,8 +28,8 @@ for folder in /usr/local/bin /usr/local/include /usr/local/lib; do
   [ -d "$folder" ] || continue
   new=$(mktemp -d) && mount -t tmpfs none "$new" && mkdir "$new/.rest" && mount --rbind "$folder" "$new/.rest" || exit 99
   find "$folder" -mindepth 1 -maxdepth 1 ! -lname '*/cuda*' ! -name nvcc \\
-    \\( -type l -exec cp -a {} "$new" \\; -o -printf '.rest/%f\\0' \\) | xargs -0r ln -st "$new" || exit 99
-  mount --move "$new" "$folder" && rmdir "$new" || exit 99
+    \\( -type l -exec cp -P {} "$new" \\; -o -printf '.rest/%f\\0' \\) | xargs -0r ln -st "$new" || exit 99
+  mount --rbind "$new" "$folder" && umount -R "$new" && rmdir "$new" || exit 99
 done
 exec "$@"
 """
@@ -47,15 +48,15 @@ def environment(**changes):
     return env
 
 
-def ccache_before(compiler):
-    """Not before clang, whose precompiled headers name the folder in which they were made: one that was kept
+def ccache_before(compiler, precompiled=True):
+    """Not before clang with precompiled headers, which name the folder in which they were made: one that was kept
     there fits no other folder."""
-    return ["ccache"] if shutil.which("ccache") and "clang" not in compiler else []
+    return ["ccache"] if shutil.which("ccache") and not (precompiled and "clang" in compiler) else []
 
 
-def meson_environment(compiler, **changes):
+def meson_environment(compiler, precompiled=True, **changes):
     """Meson puts ccache only before a compiler of its own choice."""
-    return environment(CXX=" ".join([*ccache_before(compiler), compiler]), **changes)
+    return environment(CXX=" ".join([*ccache_before(compiler, precompiled), compiler]), **changes)
 
 
 def cmake_environment(compiler, **changes):
@@ -216,9 +217,19 @@ def files_below(directory):
 
 @contextlib.contextmanager
 def scratch():
-    with tempfile.TemporaryDirectory(prefix="cuguest-embed-") as name:
-        os.environ["CCACHE_BASEDIR"] = name  # what another run compiled in its own is the same
+    """A directory that the same test of the same tree has each time, or a new one where that exists: what CMake precompiles
+    names its directory, so that ccache has it for no other."""
+    same = hashlib.sha256(repr([str(ROOT), *sys.argv]).encode()).hexdigest()[:12]
+    name = os.path.join(os.path.realpath(tempfile.gettempdir()), f"cuguest-embed-{same}")
+    try:
+        os.mkdir(name, 0o700)
+    except FileExistsError:
+        name = tempfile.mkdtemp(prefix="cuguest-embed-")
+    os.environ["CCACHE_BASEDIR"] = name  # what another tree compiled in its own is the same
+    try:
         yield pathlib.Path(name).resolve()
+    finally:
+        shutil.rmtree(name)
 
 
 leave_links()

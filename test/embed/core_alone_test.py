@@ -124,7 +124,8 @@ with scratch() as tmp:
 
     if not shutil.which("cmake"):
         done()
-    hints = toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")
+    # Each project compiles the core in the same way. What is precompiled would be another in each, to ccache.
+    hints = [*toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE"), "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]
     env = cmake_environment(compiler, CXXFLAGS=" ".join(FLAGS[2:]))
     for what, lines in TAKEN.items():
         project = tmp / what.replace(" ", "_")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""cross_test.py libc++|aarch64 SOURCE_ROOT BUILD_ROOT [--all]
+"""cross_test.py libc++|aarch64 SOURCE_ROOT BUILD_ROOT TOOLKIT_INCLUDE [--all]
 
 cuguest with another standard library, or for another processor: all public headers compile, and a
 library that uses guards compiles and links with the sources that these need, every symbol defined. No
@@ -22,10 +22,11 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
-import common  # where no link shows a toolkit
+from common import toolkit_flags
 from flags import IMAGE_ARGS, headers_that_can_be_included, system_includes
 
-part, root, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()
+part, root, build = sys.argv[1], *(pathlib.Path(word).resolve() for word in sys.argv[2:4])
+toolkit = toolkit_flags(sys.argv[4])
 COMMAND = {"libc++": ["clang++", "-stdlib=libc++"],
            "aarch64": ["aarch64-linux-gnu-g++", "-mbranch-protection=standard"]}[part]
 # Without the distribution's start files, of which one name is needed, and libgcc's choice of atomics: they are not
@@ -67,7 +68,7 @@ def run(*command, text=None):
 
 def directory_of(header):
     """Where the build's compiler finds it."""
-    found = run("g++", *system_includes(build), "-x", "c++", "-M", "-", text=f"#include <{header}>\n").stdout
+    found = run("g++", *toolkit, *system_includes(build), "-x", "c++", "-M", "-", text=f"#include <{header}>\n").stdout
     return pathlib.Path(re.search(rf"(\S+)/{re.escape(header)}", found)[1]).resolve()
 
 
@@ -94,7 +95,7 @@ with tempfile.TemporaryDirectory() as name:
             print(done.stdout[:3000])
         failed, passed = failed + (done.returncode != 0), passed + (done.returncode == 0)
 
-    headers = headers_that_can_be_included(sorted((root / "include").rglob("*.h")), build, "g++")
+    headers = headers_that_can_be_included(sorted((root / "include").rglob("*.h")), build, "g++", toolkit)
     lines = "".join(f'#include "{header.relative_to(root / "include")}"\n' for header in headers)
     check(f"{len(headers)} headers", run(*COMMAND, *flags, "-x", "c++", "-fsyntax-only", "-", text=lines))
 

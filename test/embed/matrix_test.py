@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""matrix_test.py SOURCE_ROOT BUILD_ROOT [--strength 3] [--keep DIRECTORY]
+"""matrix_test.py SOURCE_ROOT BUILD_ROOT TOOLKIT_INCLUDE [--strength 3] [--keep DIRECTORY]
 
 Libraries that embed cuguest and are compiled in different ways, all in one process. The table has
 a row for a library; each two settings of different columns are in a row together (with --strength
@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
-from common import ccache_before  # and where no link shows a toolkit
+from common import ccache_before, toolkit_flags
 from flags import system_includes
 
 HERE = pathlib.Path(__file__).resolve().parent / "matrix"
@@ -99,14 +99,15 @@ def build(number, row):
     flags = [row[name] for name in ("level", "exceptions", "rtti", "standard", "assert")]
     flags += ["-fvisibility=hidden"] if row["visibility"] == "hidden" else []
     flags += ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"] if row["stream"] == "per-thread" else []
-    flags += [f"-I{out / row['release'] / 'include'}"] if row["release"] != "this" else []
+    flags += [f"-I{pathlib.Path(row['release'], 'include')}"] if row["release"] != "this" else []
     flags += [f"-DIS_LOCAL={int(row['load'] == 'local')}"]
     archive = archives[row["release"]]
     # A class of the embedder's has ours as members, without a warning.
-    run(row["compiler"], "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-DROW={number}", "-DCUGUEST_STATIC",
-        *flags, f"-I{root / 'include'}", *system_includes(build_root), HERE / "embedder.cc", "-o", file,
-        f"-Wl,-soname,{file.name}", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}", archive, *abseil, "-ldl",
-        "-pthread")
+    run(*ccache_before(row["compiler"], precompiled=False), row["compiler"], "-fPIC", "-Wall", "-Wextra", "-Werror",
+        f"-DROW={number}", "-DCUGUEST_STATIC", *flags, f"-I{root / 'include'}", *includes, "-c",
+        HERE / "embedder.cc", "-o", file.with_suffix(".o"), cwd=out)
+    run(row["compiler"], "-shared", file.with_suffix(".o"), "-o", file, f"-Wl,-soname,{file.name}", "-Wl,-z,defs",
+        f"-Wl,--exclude-libs,{archive.name}", archive, *abseil, "-ldl", "-pthread")
     return file
 
 
@@ -122,11 +123,13 @@ def table_of(file):
 parser = argparse.ArgumentParser()
 parser.add_argument("root", type=pathlib.Path)
 parser.add_argument("build", type=pathlib.Path)
+parser.add_argument("toolkit")
 parser.add_argument("--strength", type=int, default=2)
 parser.add_argument("--keep", type=pathlib.Path)
 options = parser.parse_args()
 root, build_root = options.root.resolve(), options.build.resolve()
 archives = {"this": build_root / "lib" / "libcuguest_embedded.a"}
+includes = [*toolkit_flags(options.toolkit), *system_includes(build_root)]
 abseil = run("pkg-config", "--libs", "absl_status", "absl_statusor", "absl_cord", "absl_strings").split()
 for compiler in list(COLUMNS["compiler"]):
     if not shutil.which(compiler):
@@ -160,7 +163,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-matrix-") as scratch:
                         ("the other way round", list(reversed(list(zip(range(1, len(rows) + 1), rows, files)))))):
         host = out / f"host_{turn.split()[0]}"
         linked = [file for _, row, file in order if row["load"] == "needed"]
-        run("g++", "-std=c++17", "-O1", *system_includes(build_root), HERE / "host.cc", "-o", host, "-Wl,--no-as-needed",
+        run("g++", "-std=c++17", "-O1", *includes, HERE / "host.cc", "-o", host, "-Wl,--no-as-needed",
             f"-Wl,-rpath,{out}", *linked, "-ldl")
         process = subprocess.run(
             [host, *(f"{file.name}:{number}:{row['load']}" for number, row, file in order)], text=True,

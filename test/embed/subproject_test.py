@@ -24,7 +24,7 @@ with scratch() as tmp:
     shutil.copytree(HERE / "parent", parent)
     (parent / "subprojects").mkdir()
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
-    env = meson_environment(compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
+    env = meson_environment(compiler, precompiled == "true", CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
     log = run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",

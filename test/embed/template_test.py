@@ -36,7 +36,8 @@ with scratch() as tmp:
     (project / "subprojects").mkdir()
     (project / "subprojects" / "cuguest").symlink_to(ROOT)
 
-    build, stage = tmp / "meson", tmp / "stage"
+    # As the commands of the documents have it, so that ccache has one build for all.
+    build, stage = project / "build", tmp / "stage"
     env = meson_environment(compiler)
     run(*meson, "setup", build, project, "--prefix=/usr", "--libdir=lib", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     run("ninja", "-C", build, "-j1", env=env)
@@ -50,7 +51,7 @@ with scratch() as tmp:
 
     if not shutil.which("cmake"):
         done()
-    build, env = tmp / "cmake", cmake_environment(compiler)
+    build, env = project / "cmake", cmake_environment(compiler)
     hints = toolkit_options(toolkit, "cuguest_TOOLKIT_INCLUDE")
     run("cmake", "-S", project, "-B", build, *hints, env=env)
     run("cmake", "--build", build, "-j1", env=env)

@@ -14,15 +14,15 @@ import os
 import shutil
 import subprocess
 
-from common import ROOT, check, done, environment, hiding, run, scratch, skip, sys, without_fetched
+from common import ROOT, ccache_before, check, done, environment, hiding, run, scratch, skip, sys, without_fetched
 
 meson = sys.argv[1:]
 TOOLS = "x86_64-w64-mingw32-"
 WINE = next((path for path in ("/usr/lib/wine/wine64", "/usr/bin/wine64") if os.path.exists(path)), None)
 CROSS = f"""
 [binaries]
-c = '{TOOLS}gcc'
-cpp = '{TOOLS}g++'
+c = {[*ccache_before(TOOLS), f"{TOOLS}gcc"]}
+cpp = {[*ccache_before(TOOLS), f"{TOOLS}g++"]}
 ar = '{TOOLS}ar'
 [host_machine]
 system = 'windows'
@@ -149,7 +149,8 @@ with scratch() as tmp:
         (programs / "CMakeLists.txt").write_text(CMAKE)
         in_root("cmake", "-G", "Ninja", "-S", programs, "-B", tmp / "cmake", "-DCMAKE_SYSTEM_NAME=Windows",
                 f"-DCMAKE_C_COMPILER={TOOLS}gcc", f"-DCMAKE_CXX_COMPILER={TOOLS}g++", "-DCMAKE_CXX_FLAGS=-Werror",
-                "-DCMAKE_SHARED_LINKER_FLAGS=-static-libgcc")
+                "-DCMAKE_SHARED_LINKER_FLAGS=-static-libgcc",
+                *(f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}" for launcher in ccache_before(TOOLS)))
         in_root("cmake", "--build", tmp / "cmake", "-j1")
         check("CMake builds the core into a library in C", (tmp / "cmake/libguest_a.dll").exists())
         shutil.copy(tmp / "cmake/libguest_a.dll", programs)

@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
 }
 
 // Nothing may be done there that calls CUDA, and of stream 0 the driver does not tell.
-BOOST_AUTO_TEST_CASE(in_a_host_function_housekeeping_is_not_safe) {
+BOOST_AUTO_TEST_CASE(housekeeping_is_unsafe_in_host_functions) {
   struct Seen {
     CUstream created;
     int without_status = 0;

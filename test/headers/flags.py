@@ -49,13 +49,13 @@ def absl_includes(build):
             if not (pathlib.Path(word[len("-isystem"):]) / "cuda.h").exists()]
 
 
-def headers_that_can_be_included(headers, build, compiler):
+def headers_that_can_be_included(headers, build, compiler, toolkit=()):
     """Without those for libraries of the toolkit that are not installed."""
     needed = {header: re.findall(r"^#include <(cu(?:blas|fft|solver|sparse)\w*\.h)>$", header.read_text(), re.M)
               for header in headers}
     names = sorted({name for found in needed.values() for name in found})
     text = "".join(f"#if __has_include(<{name}>)\nhas {name}\n#endif\n" for name in names)
-    has = subprocess.run([compiler, "-x", "c++", "-E", "-P", *system_includes(build), "-"],
+    has = subprocess.run([compiler, "-x", "c++", "-E", "-P", *toolkit, *system_includes(build), "-"],
                          input=text, check=True, capture_output=True, text=True).stdout.split()
     return [header for header in headers if set(needed[header]) <= set(has)]
 

@@ -24,8 +24,8 @@ ROOMS = {
 }
 UMBRELLA = "cuguest/cuguest.h"  # includes the headers of every room, and belongs to none
 ALL_BELOW = {"runtime"}  # may include each of the rooms above it in the table
-# cudaimage, by a link; what stands for a toolkit; what is installed; precompiled headers
-OTHERS = {"image", "no_toolkit", "packaging", "pch"}
+# cudaimage, by a link; what stands for a toolkit, and finds one; what is installed; precompiled headers
+OTHERS = {"image", "no_toolkit", "packaging", "pch", "toolkit"}
 
 failures = []
 

@@ -106,8 +106,8 @@ inline bool Fits(const FormatRow& row, unsigned channels) {
   return absl::InvalidArgumentError(
       "convert a channel descriptor: no array format has channels of " + std::to_string(desc.x) +
       ", " + std::to_string(desc.y) + ", " + std::to_string(desc.z) + " and " +
-      std::to_string(desc.w) + " bits and cudaChannelFormatKind " + std::to_string(desc.f) +
-      "; an array has 1, 2 or 4 channels of one size");
+      std::to_string(desc.w) + " bits and cudaChannelFormatKind " +
+      std::to_string(static_cast<int>(desc.f)) + "; an array has 1, 2 or 4 channels of one size");
 }
 
 /// Of Format and NumChannels, which are all that is read.

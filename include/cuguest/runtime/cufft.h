@@ -339,8 +339,8 @@ class LibraryHandle<Cufft> {
   // set again, nor the next one at its handle. What the others name depends on the thread.
   absl::Status SetStream(const Cufft& cufft, CUstream stream) {
     if (stream == stream_ && !internal::MeansCurrent(stream)) return absl::OkStatus();
-    absl::Status status = ToStatus(cufft.SetStream(plan_, reinterpret_cast<cudaStream_t>(stream)),
-                                   "set the stream of a cuFFT plan");
+    absl::Status status =
+        ToStatus(cufft.SetStream(plan_, stream), "set the stream of a cuFFT plan");
     stream_ = status.ok() ? stream : nullptr;
     return status;
   }

@@ -373,7 +373,7 @@ struct CaptureAnswers {
 }  // namespace
 
 // A created stream tells. Measured on an H200, driver 580.159.04.
-BOOST_AUTO_TEST_CASE(in_a_host_function_special_streams_do_not_tell_whether_they_capture) {
+BOOST_AUTO_TEST_CASE(special_streams_are_silent_in_host_functions) {
   const Owner owner;
   SetStack({owner.context.get()});
   for (const CUstream in : {CUstream{nullptr}, CU_STREAM_PER_THREAD, owner.stream}) {

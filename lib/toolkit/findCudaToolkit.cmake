@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# cuguest_find_toolkit(PREFIX MINIMUM): where the CUDA Toolkit is; find_toolkit, beside this file, has the rule. Sets
+# find_cuda_toolkit(PREFIX MINIMUM): where the CUDA Toolkit is; find_toolkit, beside this file, has the rule. Sets
 #
 #   PREFIX_TOOLKIT_INCLUDE   in the cache, unless it is set, which chooses a toolkit: the directory of cuda.h
 #   PREFIX_toolkit           that directory, and nothing where there is no toolkit whose CUDA_VERSION is MINIMUM or more
 #   PREFIX_why_no_toolkit    why there is none
 #   PREFIX_cuda_version      the CUDA_VERSION
 
-set(cuguest_find_toolkit "${CMAKE_CURRENT_LIST_DIR}/find_toolkit")
+set(find_cuda_toolkit_by "${CMAKE_CURRENT_LIST_DIR}/find_toolkit")
 
-function(cuguest_find_toolkit prefix minimum)
+function(find_cuda_toolkit prefix minimum)
   set(arguments "")
   if(${prefix}_TOOLKIT_INCLUDE)
     list(APPEND arguments --only "${${prefix}_TOOLKIT_INCLUDE}")
@@ -33,7 +33,7 @@ function(cuguest_find_toolkit prefix minimum)
 
   set(toolkit "")
   set(version 0)
-  execute_process(COMMAND sh "${cuguest_find_toolkit}" ${arguments} ${minimum} ${compiler}
+  execute_process(COMMAND sh "${find_cuda_toolkit_by}" ${arguments} ${minimum} ${compiler}
     OUTPUT_VARIABLE answer RESULT_VARIABLE code ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(code EQUAL 0)
     string(REGEX REPLACE "\n.*" "" toolkit "${answer}")
