@@ -264,8 +264,13 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guar
 
 /// Ends the scope.
 ///
-/// Errors:  0 when the caller's stack is as it was, or was repaired; otherwise the driver's code
-///          that prevented it, also in the incident: the scope has ended all the same.
+/// Errors:  0 when the caller's stack is as it was, or was repaired. Otherwise the scope has ended
+///          all the same, and the code, also in the incident, is of this end or of what was moved
+///          or reasserted before: CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the caller's context is
+///          over, and no other's CUDA_ERROR_INVALID_CONTEXT (201)       the caller's context is
+///          current; an entry beneath
+///                                                 it was over and could not be put back
+///          another                                the driver refused what the repair needed
 ///          CUDA_ERROR_NOT_READY (600)  see Note [Codes]. Where another scope is open inside it,
 ///                                      cuguest_guard_cleanup() reports CUGUEST_OUT_OF_TURN
 ///                                      instead.

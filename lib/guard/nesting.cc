@@ -64,15 +64,19 @@ Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
   return RepairPushed(record.ours, caller, look.popped);
 }
 
+// What leaving gave when the scope was moved or reasserted, and its end is to return: the caller's
+// context is over, or its stack could not be restored. What those two return is about the context
+// that they enter.
+CUresult Owed(const Record& record) {
+  return record.owner == Record::Owner::kStaleScope ? record.result : CUDA_SUCCESS;
+}
+
 // Takes what is left of the record off the stack. What it finds is to be reported.
 Finding Leave(unsigned slot, const FirstLook& look) {
   if (look.is_clean) return {};
   const Record& record = records::At(slot);
   const Incarnation caller = CallerOf(record, slot);
-  const Finding finding = Mend(record, caller, look);
-  const bool died = finding.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (finding.repair == Incident::Repair::kUnrepaired && !died) stack::MakeCurrent(caller);
-  return finding;
+  return Concluded(Mend(record, caller, look), caller);
 }
 
 }  // namespace
@@ -118,8 +122,10 @@ CUresult LeaveFor(unsigned slot, const FirstLook& look, unsigned host) noexcept 
 CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexcept {
   const Finding finding = Leave(slot, look);
   const CUcontext ours = records::At(slot).ours.context;
+  const CUresult owed = Owed(records::At(slot));
   records::Free(slot);
-  return Report(finding, ours, where);
+  const CUresult code = Report(finding, ours, where);
+  return code != CUDA_SUCCESS ? code : owed;
 }
 
 CUresult Enter(Record* record, const CUcontext* current) noexcept {
@@ -186,10 +192,18 @@ bool CloseEnded() noexcept {
 
 namespace {
 
+// Leaves, on the way to another context or back to its own. What the end of the scope owes.
+CUresult LeaveOwing(unsigned slot, const FirstLook& look) {
+  const CUresult owed = Owed(records::At(slot));
+  const CUresult left = LeaveFor(slot, look, kNobody);
+  return owed != CUDA_SUCCESS ? owed : left;
+}
+
 // Enters what was left in LeaveFor(); gives the record back if that fails.
-CUresult Return(unsigned slot, bool* is_inside) {
+CUresult Return(unsigned slot, CUresult owed, bool* is_inside) {
   const CUresult code = EnterAgain(&records::At(slot));
   *is_inside = code == CUDA_SUCCESS;
+  if (*is_inside) records::At(slot).result = owed;
   if (!*is_inside) records::Free(slot);
   return code;
 }
@@ -218,7 +232,7 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_ins
   CUresult code = to.IsKnown() ? CheckIncarnation(to) : CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return code;  // before anything is done
   const FirstLook look = Look(*record);
-  static_cast<void>(LeaveFor(slot, look, kNobody));
+  const CUresult owed = LeaveOwing(slot, look);
   record = &records::At(slot);
   const CUresult left = record->result;
   record->ours = look.is_clean ? Incarnation::Unknown(to.context) : to;  // checked just now
@@ -226,13 +240,14 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_ins
   code = Enter(record, look.is_clean ? &caller : nullptr);
   record->ours = to;
   if (code == CUDA_SUCCESS) {
+    record->result = owed;
     record->file = where.file;
     record->line = where.line;
     return code;
   }
   record->ours = before;
   record->result = left;
-  static_cast<void>(Return(slot, is_inside));
+  static_cast<void>(Return(slot, owed, is_inside));
   return code;
 }
 
@@ -247,8 +262,8 @@ CUresult Reassert(unsigned slot, bool* is_inside) noexcept {
     static_cast<void>(Close(slot, {record.file, record.line}));
     return code;
   }
-  static_cast<void>(LeaveFor(slot, Look(record), kNobody));
-  return Return(slot, is_inside);
+  const CUresult owed = LeaveOwing(slot, Look(record));
+  return Return(slot, owed, is_inside);
 }
 
 }  // namespace nesting

@@ -75,6 +75,16 @@ Finding DropOurs(const Incarnation& caller, CUcontext popped) {
 
 }  // namespace
 
+Finding Concluded(Finding finding, const Incarnation& caller) {
+  if (!finding.happened) return finding;
+  const CUresult code = stack::MakeCurrent(caller);
+  if (code == CUDA_SUCCESS) return finding;
+  finding.repair = Incident::Repair::kUnrepaired;
+  finding.result = code;
+  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) finding.kind = Incident::Kind::kDestroyed;
+  return finding;
+}
+
 Incident::Kind GoneBy(const Incarnation& ours, Incident::Kind kind) {
   return stack::IsAlive(ours) ? kind : Incident::Kind::kDestroyed;
 }
@@ -108,7 +118,10 @@ Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUconte
   // A stranger was popped: look for our context and the caller's further down.
   const bool searches = popped != caller.context && popped != nullptr;
   Taken taken;
-  if (searches) taken.Add({Incarnation::Unknown(popped), false});
+  if (searches) {
+    const Incarnation stranger = Incarnation::Unknown(popped);
+    taken.Add({stranger, !stack::IsAlive(stranger)});
+  }
   while (searches && now != ours.context && now != caller.context && Take(&taken)) {
     now = CurrentOf();
   }

@@ -87,14 +87,11 @@ CUresult Push(const Incarnation& entry) { return Enter(ResolvedDriver().CtxPushC
 
 CUresult Replace(const Incarnation& entry) { return Enter(ResolvedDriver().CtxSetCurrent, entry); }
 
-void MakeCurrent(const Incarnation& entry) {
+CUresult MakeCurrent(const Incarnation& entry) {
   CUcontext current = nullptr;
-  if (Current(&current) == CUDA_SUCCESS && current == entry.context) return;
-  if (entry.context != nullptr) {
-    static_cast<void>(Replace(entry));
-  } else {
-    static_cast<void>(Twice([&] { return ResolvedDriver().CtxSetCurrent(nullptr); }));
-  }
+  if (Current(&current) == CUDA_SUCCESS && current == entry.context) return CUDA_SUCCESS;
+  if (entry.context != nullptr) return Replace(entry);
+  return Twice([&] { return ResolvedDriver().CtxSetCurrent(nullptr); });
 }
 
 CUresult Look(StackEntry* top) {
@@ -141,7 +138,8 @@ CUresult PutBack(const Taken& taken) {
   for (long i = 0; i < std::min(taken.count(), Taken::kMax); ++i) {
     const StackEntry& entry = taken.FromBottom(i);
     const CUresult code = entry.is_dead ? CUDA_SUCCESS : Push(entry.incarnation);
-    if (first_failure == CUDA_SUCCESS) first_failure = code;
+    const bool has_died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (first_failure == CUDA_SUCCESS && !has_died) first_failure = code;
   }
   return first_failure;
 }

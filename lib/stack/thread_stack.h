@@ -105,9 +105,10 @@ CUresult Pop(CUcontext* popped);
 CUresult Push(const Incarnation& entry);
 CUresult Replace(const Incarnation& entry);
 
-// The last resort where entries cannot be taken off: whatever is on top becomes
-// `entry` (a null context: one entry goes), so that at least the right one is current.
-void MakeCurrent(const Incarnation& entry);
+// The last act of every repair: unless `entry` is current, whatever is on top becomes it (a null
+// context: one entry goes). CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing done, as Replace();
+// another code if the driver refuses.
+CUresult MakeCurrent(const Incarnation& entry);
 
 // The top, with its id. Exact, since the entry keeps its context's memory.
 // CUDA_ERROR_INVALID_CONTEXT if the stack is empty.
@@ -123,7 +124,8 @@ bool IsSame(const Incarnation& entry, const Incarnation& found);
 
 // Takes the top off onto `taken`. Errors: as Look().
 CUresult Take(Taken* taken);
-// Puts everything back but the dead. The first failure, if any, after trying all.
+// Puts everything back but what is dead, or has died meanwhile: that is no failure, and so no code
+// of it can be read as the caller's. The first failure, if any, after trying all.
 CUresult PutBack(const Taken& taken);
 
 }  // namespace stack

@@ -174,7 +174,9 @@ const std::map<std::string, Exception> kExceptions = {
     {"exact [XT] !", {"destroyed unrepaired", "X"}},
     {"exact [XT] !+C", {"destroyed unrepaired", "X"}},
     {"push [T] !", {"destroyed unrepaired", ""}},
+    {"push [T] !+C", {"destroyed unrepaired", ""}},
     {"push [XT] !", {"destroyed unrepaired", "X"}},
+    {"push [XT] !+C", {"destroyed unrepaired", "X"}},
 };
 
 // Where a callee leaves pushes of our context and others, it is promised that the caller's context
