@@ -207,7 +207,10 @@ enum {
 /// it found it, also when a callee did not: a ContextGuard, whose Notes say what is repaired and
 /// how.
 ///
-/// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope.
+/// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope. Where a callee
+/// left
+///          another stack than it found, the caller's context is current afterwards, and the rest
+///          is what it was on the likeliest reading: see Note [What is inferred] of docs/notes.md.
 /// Count:   none; it keeps nothing alive.
 /// Threads: bound to the thread that entered. Guards may be left in any order, see Note [Codes].
 ///          Left on another thread it has ended, and an incident (CUGUEST_ELSEWHERE) reports it;
@@ -285,9 +288,11 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 ///
 /// A cuCtxPopCurrent in between means what it meant: where it has taken off what the innermost push
 /// left, and cuguest_pop() takes off what an older push left, so that what that one found is
-/// current, both have ended and nothing is repaired. What a cuCtxPushCurrent left above the
-/// innermost push is a leaked push. Inside a cuguest_host_scope, cuguest_pop() ends what that has
-/// taken out, once it has ended what was pushed there. Incidents name the file "(cuguest_push)".
+/// current, both have ended and nothing is repaired. A push that a cuCtxPopCurrent has ended keeps
+/// no scope around it open, and any number of such pairs takes no more time or memory than one.
+/// What a cuCtxPushCurrent left above the innermost push is a leaked push. Inside a
+/// cuguest_host_scope, cuguest_pop() ends what that has taken out, once it has ended what was
+/// pushed there. Incidents name the file "(cuguest_push)".
 ///
 /// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
 /// Threads: cuguest_pop() knows the pushes of its own thread alone; in a forked child, none of the
@@ -627,7 +632,7 @@ typedef struct cuguest_incident {
   unsigned long thread;       ///< the system's id of the calling thread (gettid)
 } cuguest_incident;
 
-/// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null, never
+/// "left a push behind", ...: fits "a callee ..."; and "repaired", ... Never null, never
 /// to be freed. Any thread; no driver call.
 CUGUEST_C_API const char* cuguest_incident_name(int kind);
 CUGUEST_C_API const char* cuguest_repair_name(int repair);

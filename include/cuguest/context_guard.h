@@ -35,7 +35,9 @@ enum class GuardMode : unsigned char {
   kAlwaysPush,
 };
 
-/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
+/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope. Where a callee
+///          left another stack than it found, the caller's context is current afterwards, and the
+///          rest is what it was on the likeliest reading: see Note [What is inferred].
 /// Count:   none: the caller keeps the context alive.
 /// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
 ///          another one does.

@@ -51,8 +51,30 @@ FirstLook Look(const Record& record) noexcept {
 
 namespace {
 
-Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
-  if (record.kind == Kind::kElided) return RepairElided(record.ours);
+// What the records below the one at `slot`, which elided, know to lie beneath its context.
+Beneath KnownBeneath(unsigned slot) {
+  Beneath known = {};
+  CUcontext top = records::At(slot).ours.context;
+  while (slot-- > 0) {
+    const Record& below = records::At(slot);
+    if (!records::IsOpen(below) || below.kind == Kind::kCaptureMode) continue;
+    if (below.kind == Kind::kHost || IsOfNone(below) || below.ours.context != top) break;
+    if (below.kind == Kind::kElided) continue;
+    known.is_all = below.kind == Kind::kExact || below.caller == nullptr;
+    if (below.kind == Kind::kExact) {
+      for (unsigned i = below.extra; i-- > 0;) known.Add(below.entries[i].context);
+    } else if (below.caller != nullptr) {
+      known.Add(below.caller);
+    }
+    if (known.is_all || below.kind == Kind::kExact) break;
+    top = below.caller;
+  }
+  return known;
+}
+
+Finding Mend(unsigned slot, const Incarnation& caller, FirstLook look) {
+  const Record& record = records::At(slot);
+  if (record.kind == Kind::kElided) return RepairElided(record.ours, KnownBeneath(slot));
   if (record.kind == Kind::kExact) return CallsOf(record).mend(record);
   if (look.code != CUDA_SUCCESS) {
     look.code = stack::Pop(&look.popped);
@@ -76,7 +98,7 @@ Finding Leave(unsigned slot, const FirstLook& look) {
   if (look.is_clean) return {};
   const Record& record = records::At(slot);
   const Incarnation caller = CallerOf(record, slot);
-  return Concluded(Mend(record, caller, look), caller);
+  return Concluded(Mend(slot, caller, look), caller);
 }
 
 }  // namespace

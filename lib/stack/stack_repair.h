@@ -49,9 +49,24 @@ Finding Concluded(Finding finding, const Incarnation& caller);
 // context was destroyed?
 Incident::Kind GoneBy(const Incarnation& ours, Incident::Kind kind);
 
-// The guard did not push: `ours` was the caller's own context. Current now: whatever
-// is on top.
-Finding RepairElided(const Incarnation& ours);
+// What lies beneath the top of a stack, the topmost first, as far as it is known.
+struct Beneath {
+  static constexpr unsigned kMost = 6;
+
+  void Add(CUcontext context) {
+    if (count < kMost) entries[count] = context;
+    is_all = is_all && count < kMost;
+    if (count < kMost) ++count;
+  }
+
+  CUcontext entries[kMost];
+  unsigned count;
+  bool is_all;  // nothing lies below them
+};
+
+// The guard did not push: `ours` was the caller's own context, on top of what is `known`. Current
+// now: whatever is on top.
+Finding RepairElided(const Incarnation& ours, const Beneath& known);
 
 // The guard pushed `ours` on `caller` (a null context: on an empty stack), and `popped`
 // (nullptr: nothing was left to pop) has just been taken off.

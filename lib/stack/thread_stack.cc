@@ -75,9 +75,15 @@ bool HasSuccessor(const Incarnation& entry) {
   return is_primary;
 }
 
+}  // namespace
+
+bool CanBePut(const Incarnation& entry) { return IsAlive(entry) || HasSuccessor(entry); }
+
+namespace {
+
 // The one way onto a stack, by pushing or replacing.
 CUresult Enter(CUresult(CUDAAPI* enter)(CUcontext), const Incarnation& entry) {
-  if (!IsAlive(entry) && !HasSuccessor(entry)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!CanBePut(entry)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return Twice([&] { return enter(entry.context); });
 }
 
@@ -133,9 +139,9 @@ CUresult Take(Taken* taken) {
   return code;
 }
 
-CUresult PutBack(const Taken& taken) {
+CUresult PutBack(const Taken& taken, long count) {
   CUresult first_failure = CUDA_SUCCESS;
-  for (long i = 0; i < std::min(taken.count(), Taken::kMax); ++i) {
+  for (long i = 0; i < std::min({taken.count(), Taken::kMax, count}); ++i) {
     const StackEntry& entry = taken.FromBottom(i);
     const CUresult code = entry.is_dead ? CUDA_SUCCESS : Push(entry.incarnation);
     const bool has_died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;

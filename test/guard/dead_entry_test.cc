@@ -111,11 +111,10 @@ void Commit(const Cast& cast, const std::string& fault, const EndingContext& mor
 }
 
 const char* const kPlaces[] = {
-    "+M",      "+M+C",  "+M+C+C",      "+M+C+C+C",  // above what the guard left
-    "=M",      "=M+C",  "=M+C+C",      "=M+C+C+C",  // in its place
-    "-=M",     "-=M+C", "-=M+C+C",     "-=M+C+C+C",  // in the place of what was below it
-    "--+M",    "+M+M",  "+C+M+C+M",    "+T+M",
-    "-=M=M+T", "-+M+A", "-+M+M+C+C+C", "+C+M",
+    "+M",   "+M+C",  "+M+C+C",   "+M+C+C+C",   // above what the guard left
+    "=M",   "=M+C",  "=M+C+C",   "=M+C+C+C",   // in its place
+    "-=M",  "-=M+C", "-=M+C+C",  "-=M+C+C+C",  // in the place of what was below it
+    "--+M", "+M+M",  "+C+M+C+M", "+T+M",      "-=M=M+T", "-+M+A", "-+M+M+C+C+C", "+C+M",
 };
 const char* const kCallers[] = {"A", "XA", "T", "XT"};
 
@@ -176,8 +175,8 @@ std::vector<Asked> Everything() {
 }
 
 // What is wrong, "" if nothing is. `arm` is called when the callee has returned.
-std::string Play(const Cast& cast, const std::string& caller, const std::string& place,
-                 Mortal kind, const Asked& asked, const std::function<void()>& arm) {
+std::string Play(const Cast& cast, const std::string& caller, const std::string& place, Mortal kind,
+                 const Asked& asked, const std::function<void()>& arm) {
   const EndingContext mortal(kind);
   SetStack(cast.Stack(caller));
   const std::vector<int> codes = asked.run(cast, [&] {
@@ -192,7 +191,8 @@ std::string Play(const Cast& cast, const std::string& caller, const std::string&
   for (const int code : codes) {
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) wrong += " says that the caller's is over";
   }
-  const bool is_seen = place.back() != 'T' && place != "+T+M";  // an elided guard sees its own on top
+  const bool is_seen =
+      place.back() != 'T' && place != "+T+M";  // an elided guard sees its own on top
   if (TakeIncidents().size() != 1 && is_seen) wrong += " does not report it once";
   SetStack({});
   return wrong;
@@ -234,9 +234,8 @@ BOOST_AUTO_TEST_CASE(one_more_call_fails_meanwhile, *cuguest_test::OnlySim()) {
     for (const Asked& asked : Everything()) {
       for (const std::string caller : {"XA", "XT"}) {
         for (const std::string place : kPlaces) {
-          for (const char* entry :
-               {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxSetCurrent",
-                "cuCtxGetId"}) {
+          for (const char* entry : {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent",
+                                    "cuCtxSetCurrent", "cuCtxGetId"}) {
             for (unsigned nth = 1; nth <= 12; ++nth) {
               const std::string text = Play(cast, caller, place, kind, asked, [&] {
                 Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
