@@ -150,6 +150,72 @@ CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexce
   return code != CUDA_SUCCESS ? code : owed;
 }
 
+namespace {
+
+// The place below `place` of the entry that a push left, with what it found beneath; -1 if it is
+// not there.
+long EntryOf(const Record& push, const Taken& taken, long place) {
+  for (; place < taken.count(); ++place) {
+    const bool is_last = place + 1 == taken.count();
+    const CUcontext beneath = is_last ? nullptr : taken.FromTop(place + 1).incarnation.context;
+    const CUcontext entry = taken.FromTop(place).incarnation.context;
+    if (entry == push.ours.context && beneath == push.caller) return place;
+  }
+  return -1;
+}
+
+}  // namespace
+
+void ForgetPopped(unsigned end) noexcept {
+  unsigned first = end;
+  while (first > 0 &&
+         (IsPush(records::At(first - 1)) || records::At(first - 1).state == State::kFree)) {
+    --first;
+  }
+  if (first == end) return;
+  // Deeper than Taken::kMax nothing is known, nor below an entry whose context is over.
+  Taken taken;
+  StackEntry top;
+  CUcontext popped = nullptr;
+  CUresult code = CUDA_SUCCESS;
+  while (taken.count() < Taken::kMax && (code = stack::Look(&top)) == CUDA_SUCCESS &&
+         !top.is_dead && (code = stack::Pop(&popped)) == CUDA_SUCCESS) {
+    taken.Add(top);
+  }
+  static_cast<void>(stack::PutBack(taken));
+  if (code != CUDA_ERROR_INVALID_CONTEXT) return;
+  long place = 0;
+  for (unsigned slot = end; slot-- > first;) {
+    Record& record = records::At(slot);
+    const long found = IsPush(record) ? EntryOf(record, taken, place) : -1;
+    if (found >= 0) place = found + 1;
+    if (found < 0) record.state = State::kFree;
+  }
+  // Those that stay move down, since no scope knows a place of theirs.
+  unsigned to = first;
+  for (unsigned slot = first; slot < end; ++slot) {
+    Record& record = records::At(slot);
+    if (record.state == State::kFree) continue;
+    Record& place_of = records::At(to++);
+    const unsigned long long serial = place_of.serial;
+    if (&place_of == &record) continue;
+    place_of = record;
+    place_of.serial = serial;
+    record.state = State::kFree;
+  }
+  Record& last = records::At(end - 1);
+  if (last.state != State::kFree) return;
+  last.kind = Kind::kPushed;  // it has no entries to let go of
+  records::Free(end - 1);
+}
+
+bool IsTopmost(unsigned slot) noexcept {
+  const auto resource = records::ResourceOf(records::At(slot));
+  if (slot == records::Top(resource)) return true;
+  ForgetPopped(records::Depth());
+  return slot == records::Top(resource);
+}
+
 CUresult Enter(Record* record, const CUcontext* current) noexcept {
   if (record->kind == Kind::kExact) {
     const CUresult code = CallsOf(*record).enter(record);

@@ -110,7 +110,7 @@ CUresult Scope::ResultNow() const noexcept {
     nesting::CloseEnded();
     return CUDA_SUCCESS;
   }
-  if (slot_ != records::Top(records::ResourceOf(*record))) {
+  if (!nesting::IsTopmost(slot_)) {
     records::MarkEnded(record);
     if (end == EndIs::kImplied) {
       ReportIncident(Incident::Kind::kOutOfTurn, Incident::Repair::kUnrepaired, kEndsLater,
@@ -161,9 +161,7 @@ Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
     nesting::CloseEnded();
     return nullptr;
   }
-  const bool is_on_top =
-      record->state == State::kLive && slot_ == records::Top(records::Resource::kContextStack);
-  return is_on_top ? record : nullptr;
+  return record->state == State::kLive && nesting::IsTopmost(slot_) ? record : nullptr;
 }
 
 // As MoveTo(), of a scope that is inside and of this copy.
