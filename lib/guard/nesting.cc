@@ -287,6 +287,18 @@ CUresult LeaveOwing(unsigned slot, const FirstLook& look) {
   return owed != CUDA_SUCCESS ? owed : left;
 }
 
+// What LeaveOwing() took out, once the listeners have returned: nullptr if one of them has ended
+// the scope, or has left another open above its place, so that it cannot come back and is given
+// back.
+Record* StillOut(unsigned slot, unsigned long long serial) {
+  Record* const record = records::Find(slot, serial);
+  if (record == nullptr || record->state != State::kOut) return nullptr;
+  const unsigned top = records::Top(records::Resource::kContextStack);
+  if (top == records::kNowhere || top < slot) return record;
+  records::Free(slot);
+  return nullptr;
+}
+
 // Enters what was left in LeaveFor(); gives the record back if that fails.
 CUresult Return(unsigned slot, CUresult owed, bool* is_inside) {
   const CUresult code = EnterAgain(&records::At(slot));
@@ -320,8 +332,11 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_ins
   CUresult code = to.IsKnown() ? CheckIncarnation(to) : CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return code;  // before anything is done
   const FirstLook look = Look(*record);
+  const unsigned long long serial = record->serial;
   const CUresult owed = LeaveOwing(slot, look);
-  record = &records::At(slot);
+  record = StillOut(slot, serial);
+  *is_inside = record != nullptr;
+  if (record == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   const CUresult left = record->result;
   record->ours = look.is_clean ? Incarnation::Unknown(to.context) : to;  // checked just now
   record->result = CUDA_SUCCESS;
@@ -350,8 +365,10 @@ CUresult Reassert(unsigned slot, bool* is_inside) noexcept {
     static_cast<void>(Close(slot, {record.file, record.line}));
     return code;
   }
+  const unsigned long long serial = record.serial;
   const CUresult owed = LeaveOwing(slot, Look(record));
-  return Return(slot, owed, is_inside);
+  *is_inside = StillOut(slot, serial) != nullptr;
+  return *is_inside ? Return(slot, owed, is_inside) : CUDA_ERROR_ILLEGAL_STATE;
 }
 
 }  // namespace nesting

@@ -183,6 +183,7 @@ CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
 CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
   if (to.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   bool is_inside = true;
+  const unsigned long long serial = serial_;
   const CUresult code = nesting::Move(slot_, to, where, &is_inside);
   if (is_inside) {
     const Record& record = records::At(slot_);
@@ -191,7 +192,7 @@ CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
     file_ = record.file;
     line_ = record.line;
   } else {
-    serial_ = 0;
+    if (serial_ == serial) serial_ = 0;  // a listener may have entered it anew
     nesting::CloseEnded();
   }
   return code;
@@ -203,9 +204,10 @@ CUresult Scope::Reassert() noexcept {
   CUresult code;
   if (OwnOnTop(&code) == nullptr) return code;
   bool is_inside = true;
+  const unsigned long long serial = serial_;
   result_ = nesting::Reassert(slot_, &is_inside);
   if (!is_inside) {
-    serial_ = 0;
+    if (serial_ == serial) serial_ = 0;
     nesting::CloseEnded();
   }
   return JustEntered();
