@@ -177,9 +177,9 @@ bool IsAgain(const Beneath& beneath, const Found& found, long above) {
   return true;
 }
 
-// How many of the entries lie above `beneath`. Where it can lie at several places: below an entry
-// of ours; else the top was replaced; else it was popped. What was only remembered may have been of
-// another place of the stack, with entries of the host's between.
+// How many of the entries lie above `beneath`; kUnknown if it does not lie there. Where it can lie
+// at two places the top was replaced, and not popped. What was remembered may have been of another
+// place of the stack, with entries of the host's between.
 enum class Source { kRecords, kMemory };
 long AboveOf(const Beneath& beneath, const Found& found, CUcontext ours, Source source) {
   if (beneath.count == 0 && !beneath.is_all) return kUnknown;
@@ -194,20 +194,21 @@ long AboveOf(const Beneath& beneath, const Found& found, CUcontext ours, Source 
 }
 
 // How many of the entries lie above what the caller's context lay on, and whether that is a guess.
-// Without any evidence: our context lies beneath pushes, or else was replaced.
 struct Reading {
   long above;
   bool is_guess;
 };
 Reading Read(const Found& found, const Incarnation& ours, const Beneath& known) {
-  long above = AboveOf(known, found, ours.context, Source::kRecords);
-  for (const Left& left : t_left.lefts) {
-    if (above == kUnknown && left.top == ours.context) {
-      above = AboveOf(left.beneath, found, ours.context, Source::kMemory);
-    }
+  const long known_above = AboveOf(known, found, ours.context, Source::kRecords);
+  if (known_above != kUnknown || found.taken.count() == 0) {
+    return {std::max(known_above, 0L), false};
   }
-  if (above != kUnknown || found.taken.count() == 0) return {std::max(above, 0L), false};
   if (found.ours >= 0) return {found.ours + 1, false};
+  for (const Left& left : t_left.lefts) {
+    if (left.top != ours.context) continue;
+    const long above = AboveOf(left.beneath, found, ours.context, Source::kMemory);
+    if (above != kUnknown) return {above, false};
+  }
   // The whole stack that another context's repair left: popped down to it, or replaced by that
   // context. Each second time the other, so that two wrong guesses take each other back.
   const Left& last = t_left.lefts[0];
@@ -217,11 +218,11 @@ Reading Read(const Found& found, const Incarnation& ours, const Beneath& known) 
     return {0, true};
   }
   for (const Left& left : t_left.lefts) {
-    if (above != kUnknown || left.top == nullptr) continue;
-    const long is_at = AboveOf(left.beneath, found, ours.context, Source::kMemory);
-    if (is_at <= 1) above = is_at;
+    if (left.top == nullptr) break;
+    const long above = AboveOf(left.beneath, found, ours.context, Source::kMemory);
+    if (above == 0) return {above, false};
+    if (above == 1) break;
   }
-  if (above == 0) return {above, false};
   t_left.has_guessed = true;
   return {1, true};
 }

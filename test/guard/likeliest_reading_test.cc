@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Note [What is inferred] of docs/notes.md, for an elided guard, as a table: what a callee did
-// (replaced the top, popped, pushed, destroyed the context) x what lies beneath (nothing, one entry,
-// two, equal handles) x whose context the callee used (a primary, a created, a green one), once and
-// again and again. Stacks are written bottom first; T is the guard's context, O the callee's.
+// (replaced the top, popped, pushed, destroyed the context) x what lies beneath (nothing, one
+// entry, two, equal handles) x whose context the callee used (a primary, a created, a green one),
+// once and again and again. Stacks are written bottom first; T is the guard's context, O the
+// callee's.
 
 #include <cstdlib>
 #include <functional>
@@ -73,8 +74,10 @@ class Cast {
     CUcontext popped = nullptr;
     for (std::size_t i = 0; i < fault.size(); ++i) {
       if (fault[i] == '-') TheDriver().CtxPopCurrent(&popped);
-      if (fault[i] == '=') TheDriver().CtxSetCurrent(at(fault[++i]));
-      else if (fault[i] == '+') TheDriver().CtxPushCurrent(at(fault[++i]));
+      if (fault[i] == '=')
+        TheDriver().CtxSetCurrent(at(fault[++i]));
+      else if (fault[i] == '+')
+        TheDriver().CtxPushCurrent(at(fault[++i]));
     }
   }
 
@@ -257,10 +260,12 @@ BOOST_AUTO_TEST_CASE(evidence_of_another_place) {
           const ContextGuard guard(cast.at(host.back()));
           cast.Commit(fault);
         }
-        BOOST_TEST(cast.Get() == host, fault << ": [" << cast.Get() << "] and not [" << host << "]");
+        BOOST_TEST(cast.Get() == host,
+                   fault << ": [" << cast.Get() << "] and not [" << host << "]");
       };
       for (int time = 0; time < 3; ++time) {
-        for (const char* host : {"T", "XT", "XAT", "XVUT", "VXUVT", "XAUV", "XV", "V"}) guarded(host);
+        for (const char* host : {"T", "XT", "XAT", "XVUT", "VXUVT", "XAUV", "XV", "V"})
+          guarded(host);
       }
       static_cast<void>(TakeIncidents());
       SetStack({});
@@ -280,7 +285,8 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_leaves_the_rest) {
       const OwnContext a;
       OwnContext t;
       std::vector<CUcontext> entries;
-      for (const char letter : host) entries.push_back((letter == 'X' ? x : letter == 'A' ? a : t).get());
+      for (const char letter : host)
+        entries.push_back((letter == 'X' ? x : letter == 'A' ? a : t).get());
       SetStack(entries);
       ContextGuard guard(t.get());
       BOOST_TEST(TheDriver().CtxDestroy(t.release()) == CUDA_SUCCESS);

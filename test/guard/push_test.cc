@@ -100,7 +100,10 @@ BOOST_AUTO_TEST_CASE(many_pairs_keep_few_records) {
         Pair(how == 0   ? a.get()
              : how == 1 ? b.get()
              : how == 2 ? (i % 2 == 0 ? a : b).get()
-                        : (i % 3 == 0 ? x : i % 3 == 1 ? b : a).get());
+                        : (i % 3 == 0   ? x
+                           : i % 3 == 1 ? b
+                                        : a)
+                              .get());
         most = std::max(most, Records());
       }
       BOOST_TEST(most <= 32U, "most " << most << ", how " << how);
