@@ -239,8 +239,8 @@ class Guest {
     if (may_act && Pick(2) == 0) Act(guard.elided());
   }
 
-  // One hostile act, of those that can be told apart exactly: an elided guard reads an extra pop as a
-  // replaced top.
+  // One hostile act, of those that can be told apart exactly: an elided guard reads an extra pop as
+  // a replaced top.
   void Act(bool elided) {
     CUcontext popped = nullptr;
     ++acts_;
