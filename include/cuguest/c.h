@@ -289,10 +289,10 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// A cuCtxPopCurrent in between means what it meant: where it has taken off what the innermost push
 /// left, and cuguest_pop() takes off what an older push left, so that what that one found is
 /// current, both have ended and nothing is repaired. A push that a cuCtxPopCurrent has ended keeps
-/// no scope around it open, and any number of such pairs takes no more time or memory than one.
-/// What a cuCtxPushCurrent left above the innermost push is a leaked push. Inside a
-/// cuguest_host_scope, cuguest_pop() ends what that has taken out, once it has ended what was
-/// pushed there. Incidents name the file "(cuguest_push)".
+/// no scope around it open, and of any number of such pairs few are kept. What a cuCtxPushCurrent
+/// left above the innermost push is a leaked push. Inside a cuguest_host_scope, cuguest_pop() ends
+/// what that has taken out, once it has ended what was pushed there. Incidents name the file
+/// "(cuguest_push)".
 ///
 /// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
 /// Threads: cuguest_pop() knows the pushes of its own thread alone; in a forked child, none of the
@@ -300,8 +300,9 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// Errors:  of cuguest_push(), those of cuguest_guard_enter(). Of cuguest_pop(), those of
 ///          cuguest_guard_leave(); CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no
 ///          push to end.
-/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. No lock; no allocation up to 16 scopes
-/// deep.
+/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. Where pushes pile up that a
+///          cuCtxPopCurrent may have ended, every sixteenth takes the stack apart to look, five
+///          calls for each entry. No lock; no allocation up to 16 scopes deep.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_push(struct CUctx_st* context);
 CUGUEST_C_API int cuguest_pop(void);
 
@@ -638,7 +639,9 @@ CUGUEST_C_API const char* cuguest_incident_name(int kind);
 CUGUEST_C_API const char* cuguest_repair_name(int repair);
 
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
-/// CUDA if it leaves the stack as it found it.
+/// CUDA if it leaves the stack as it found it, and leave the scope that reports: if that was to
+/// move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE (401) and has ended. It has to
+/// return, and not to leave by longjmp().
 typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void* user);
 
 /// cuguest_incident_listener

@@ -42,9 +42,8 @@ enum class GuardMode : unsigned char {
 /// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
 ///          another one does.
 /// Cost:    driver calls when nothing went wrong: 2 elided (query, query), 4 switched (query, push,
-///          pop, query), and one more (cuCtxGetId) when built from a ContextRef, except in kElide
-///          inside a scope that was entered by a ContextRef to the same context: 2 (cuCtxGetId,
-///          query). None of them fails. No lock; no allocation up to 16 deep; one thread_local.
+///          pop, query), and one more (cuCtxGetId) when built from a ContextRef. None of them
+///          fails. No lock; no allocation up to 16 deep; one thread_local.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed to enter has
 ///          changed nothing and will restore nothing; result() says why. If neither ok() nor
 ///          result() was called, it reports kUnasked when it ends.

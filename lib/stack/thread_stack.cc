@@ -63,6 +63,14 @@ CUresult Pop(CUcontext* popped) {
 
 namespace {
 
+bool CurrentIsPrimary() {
+  CUcontext current = nullptr;
+  if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
+  bool is_primary = false;
+  static_cast<void>(AskIfPrimary(ResolvedDriver(), current, &is_primary));
+  return is_primary;
+}
+
 // Whether `entry`, which is over, is a primary context that has come back as another incarnation.
 bool HasSuccessor(const Incarnation& entry) {
   const DriverTable& driver = ResolvedDriver();
@@ -120,14 +128,6 @@ bool IsAlive(const Incarnation& incarnation) {
 bool IsSame(const Incarnation& entry, const Incarnation& found) {
   if (entry.context != found.context) return false;
   return !entry.IsKnown() || !found.IsKnown() || entry.id == found.id || HasSuccessor(entry);
-}
-
-bool CurrentIsPrimary() {
-  CUcontext current = nullptr;
-  if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
-  bool is_primary = false;
-  static_cast<void>(AskIfPrimary(ResolvedDriver(), current, &is_primary));
-  return is_primary;
 }
 
 CUresult Take(Taken* taken) {

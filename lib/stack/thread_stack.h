@@ -117,8 +117,6 @@ CUresult MakeCurrent(const Incarnation& entry);
 // The top, with its id. Exact, since the entry keeps its context's memory.
 // CUDA_ERROR_INVALID_CONTEXT if the stack is empty.
 CUresult Look(StackEntry* top);
-// As AskIfPrimary(), of the current context.
-bool CurrentIsPrimary();
 // Whether the incarnation goes on; of an unknown one, whether its handle is alive. Best
 // effort for a foreign context that may be destroyed; see ContextRef::IsAlive.
 bool IsAlive(const Incarnation& incarnation);
