@@ -207,7 +207,9 @@ enum {
 /// it found it, also when a callee did not: a ContextGuard, whose Notes say what is repaired and
 /// how.
 ///
-/// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope.
+/// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope. Where a callee
+///          left another stack than it found, the caller's context is current afterwards, and the
+///          rest is what it was on the likeliest reading: see Note [What is inferred].
 /// Count:   none; it keeps nothing alive.
 /// Threads: bound to the thread that entered. Guards may be left in any order, see Note [Codes].
 ///          Left on another thread it has ended, and an incident (CUGUEST_ELSEWHERE) reports it;
@@ -264,11 +266,16 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guar
 
 /// Ends the scope.
 ///
-/// Errors:  0 when the caller's stack is as it was, or was repaired; otherwise the driver's code
-///          that prevented it, also in the incident: the scope has ended all the same.
+/// Errors:  0 when the caller's stack is as it was, or was repaired. Otherwise the scope has ended
+///          all the same; the code, also in the incident, is of this end, or of a move or a
+///          reassertion before it:
+///          CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the caller's context is over, and no other's
+///          CUDA_ERROR_INVALID_CONTEXT (201)  the caller's context is current; an entry beneath it
+///                                      was over and could not be put back
 ///          CUDA_ERROR_NOT_READY (600)  see Note [Codes]. Where another scope is open inside it,
 ///                                      cuguest_guard_cleanup() reports CUGUEST_OUT_OF_TURN
 ///                                      instead.
+///          another                     the driver refused what the repair needed
 CUGUEST_C_API int cuguest_guard_leave(cuguest_guard* guard);
 CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 
@@ -280,9 +287,11 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 ///
 /// A cuCtxPopCurrent in between means what it meant: where it has taken off what the innermost push
 /// left, and cuguest_pop() takes off what an older push left, so that what that one found is
-/// current, both have ended and nothing is repaired. What a cuCtxPushCurrent left above the
-/// innermost push is a leaked push. Inside a cuguest_host_scope, cuguest_pop() ends what that has
-/// taken out, once it has ended what was pushed there. Incidents name the file "(cuguest_push)".
+/// current, both have ended and nothing is repaired. A push that a cuCtxPopCurrent has ended keeps
+/// no scope around it open, and of any number of such pairs few are kept. What a cuCtxPushCurrent
+/// left above the innermost push is a leaked push. Inside a cuguest_host_scope, cuguest_pop() ends
+/// what that has taken out, once it has ended what was pushed there. Incidents name the file
+/// "(cuguest_push)".
 ///
 /// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
 /// Threads: cuguest_pop() knows the pushes of its own thread alone; in a forked child, none of the
@@ -290,8 +299,9 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// Errors:  of cuguest_push(), those of cuguest_guard_enter(). Of cuguest_pop(), those of
 ///          cuguest_guard_leave(); CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no
 ///          push to end.
-/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. No lock; no allocation up to 16 scopes
-/// deep.
+/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. Where pushes pile up that a
+///          cuCtxPopCurrent may have ended, every sixteenth takes the stack apart to look, five
+///          calls for each entry. No lock; no allocation up to 16 scopes deep.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_push(struct CUctx_st* context);
 CUGUEST_C_API int cuguest_pop(void);
 
@@ -622,13 +632,15 @@ typedef struct cuguest_incident {
   unsigned long thread;       ///< the system's id of the calling thread (gettid)
 } cuguest_incident;
 
-/// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null, never
+/// "left a push behind", ...: fits "a callee ..."; and "repaired", ... Never null, never
 /// to be freed. Any thread; no driver call.
 CUGUEST_C_API const char* cuguest_incident_name(int kind);
 CUGUEST_C_API const char* cuguest_repair_name(int repair);
 
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
-/// CUDA if it leaves the stack as it found it.
+/// CUDA if it leaves the stack as it found it, and leave the scope that reports: if that was to
+/// move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE (401) and has ended. It has to
+/// return, and not to leave by longjmp().
 typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void* user);
 
 /// cuguest_incident_listener

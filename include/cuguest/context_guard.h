@@ -35,14 +35,15 @@ enum class GuardMode : unsigned char {
   kAlwaysPush,
 };
 
-/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
+/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope. Where a callee
+///          left another stack than it found, the caller's context is current afterwards, and the
+///          rest is what it was on the likeliest reading: see Note [What is inferred].
 /// Count:   none: the caller keeps the context alive.
 /// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
 ///          another one does.
 /// Cost:    driver calls when nothing went wrong: 2 elided (query, query), 4 switched (query, push,
-///          pop, query), and one more (cuCtxGetId) when built from a ContextRef, except in kElide
-///          inside a scope that was entered by a ContextRef to the same context: 2 (cuCtxGetId,
-///          query). None of them fails. No lock; no allocation up to 16 deep; one thread_local.
+///          pop, query), and one more (cuCtxGetId) when built from a ContextRef. None of them
+///          fails. No lock; no allocation up to 16 deep; one thread_local.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed to enter has
 ///          changed nothing and will restore nothing; result() says why. If neither ok() nor
 ///          result() was called, it reports kUnasked when it ends.
@@ -113,7 +114,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// the incident, and repairs the caller's entries below by the same rules as at its end.
   /// Stack:  as right after construction.
   /// Errors: the code with which re-entering failed; the guard is then no longer ok(), and the
-  ///         caller's context is current. result(), and nothing done: it is not ok().
+  ///         caller's context is current. What leaving gave its end returns. result(), and nothing
+  ///         done: it is not ok().
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is empty or has ended, another guard of
   ///         this copy of cuguest is inside it, a HostScope has taken it out, or this is another
   ///         thread.
@@ -128,9 +130,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or
   ///         Reassert() succeeds. If a driver call fails between leaving one context and entering
   ///         the other, the guard may be outside, with the caller's context current; Reassert()
-  ///         tells. CUDA_ERROR_ILLEGAL_STATE, and nothing done: another guard of this copy of
-  ///         cuguest is inside it, a HostScope has taken it out, or it is bound to another thread
-  ///         (result() stays what it was then).
+  ///         tells. What leaving gave its end returns. CUDA_ERROR_ILLEGAL_STATE, and nothing done:
+  ///         another guard of this copy of cuguest is inside it, a HostScope has taken it out, or
+  ///         it is bound to another thread (result() stays what it was then).
   /// Cost:   at most three driver calls for a change, one if there is none; one more by reference.
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
                                              Location where = Location::Here()) noexcept {
@@ -143,8 +145,13 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   }
 
   /// Ends the scope now. Does nothing the second time, nor for an empty guard.
-  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired; otherwise the
-  ///         driver's code that prevented it (also in the incident): it has ended all the same.
+  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired. Otherwise it has
+  ///         ended all the same; the code, also in the incident, is of this end, or of a MoveTo()
+  ///         or Reassert() before it:
+  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  the caller's context is over, and no other's
+  ///         CUDA_ERROR_INVALID_CONTEXT       the caller's context is current; an entry beneath it
+  ///                                          was over and could not be put back
+  ///         another                          the driver refused a call that the repair needed
   ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
   ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is not its own thread: it
   ///                               has ended, and its thread restores the stack when it can

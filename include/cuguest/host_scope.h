@@ -27,9 +27,10 @@ CUGUEST_BEGIN_NAMESPACE
 /// It leaves the guards and scopes of this copy of cuguest that are open on the calling thread
 /// (those of ContextScope, DeviceGuard, CalleeScope and cuguest_push() too), the innermost first,
 /// and enters them again in the opposite order: the host finds the stack with which it called the
-/// library, however many guards are in between. It stops where somebody else's entry lies above
-/// what a guard left on the stack: that is the entry of a caller that called the library from
-/// inside that guard (a callback that was called without a HostScope, say).
+/// library, however many guards are in between. A cuguest_push() that lies below every guard is the
+/// host's own, and stays: the host had asked for it before it called. It stops where somebody
+/// else's entry lies above what a guard left on the stack: that is the entry of a caller that
+/// called the library from inside that guard (a callback that was called without a HostScope, say).
 /// Stack:   leaves each guard's scope on construction (verifying and repairing, as at its end) and
 ///          enters it again on destruction. The host may change its own stack meanwhile: on the way
 ///          back the guards treat what they find as the caller's stack, and report nothing.

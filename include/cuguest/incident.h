@@ -28,7 +28,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// What a guard found disturbed, and did about it. Valid only while the listener's callback runs.
 struct Incident {
   enum class Kind : unsigned char {
-    kReplaced,     ///< the top of the stack was replaced, as cudaSetDevice does
+    kReplaced,     ///< the top of the stack was replaced, as cudaSetDevice does; or, where the
+                   ///< repair is kInferred, popped: see Note [What is inferred]
     kLeakedPush,   ///< one or more pushes were left on the stack
     kExtraPop,     ///< an entry that was not the callee's was popped
     kDestroyed,    ///< a context whose entry was to be restored, or the guard's own, was
@@ -71,7 +72,7 @@ struct Incident {
 [[nodiscard]] CUGUEST_API unsigned long long IncidentCount(Incident::Kind kind) noexcept;
 [[nodiscard]] CUGUEST_API unsigned long long IncidentCount() noexcept;  // of every kind
 
-/// "replaced the current context", "left a push behind", ...: fits "a callee ...".
+/// "left a push behind", "replaced the current context, or popped it", ...: fits "a callee ...".
 [[nodiscard]] CUGUEST_API const char* Name(Incident::Kind kind) noexcept;
 /// "repaired", "repaired by inference", "not repaired".
 [[nodiscard]] CUGUEST_API const char* Name(Incident::Repair repair) noexcept;

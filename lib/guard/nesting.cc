@@ -51,8 +51,30 @@ FirstLook Look(const Record& record) noexcept {
 
 namespace {
 
-Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
-  if (record.kind == Kind::kElided) return RepairElided(record.ours);
+// What the records below the one at `slot`, which elided, know to lie beneath its context.
+Beneath KnownBeneath(unsigned slot) {
+  Beneath known = {};
+  CUcontext top = records::At(slot).ours.context;
+  while (slot-- > 0) {
+    const Record& below = records::At(slot);
+    if (!records::IsOpen(below) || below.kind == Kind::kCaptureMode) continue;
+    if (below.kind == Kind::kHost || IsOfNone(below) || below.ours.context != top) break;
+    if (below.kind == Kind::kElided) continue;
+    known.is_all = below.kind == Kind::kExact || below.caller == nullptr;
+    if (below.kind == Kind::kExact) {
+      for (unsigned i = below.extra; i-- > 0;) known.Add(below.entries[i].context);
+    } else if (below.caller != nullptr) {
+      known.Add(below.caller);
+    }
+    if (known.is_all || below.kind == Kind::kExact) break;
+    top = below.caller;
+  }
+  return known;
+}
+
+Finding Mend(unsigned slot, const Incarnation& caller, FirstLook look) {
+  const Record& record = records::At(slot);
+  if (record.kind == Kind::kElided) return RepairElided(record.ours, KnownBeneath(slot));
   if (record.kind == Kind::kExact) return CallsOf(record).mend(record);
   if (look.code != CUDA_SUCCESS) {
     look.code = stack::Pop(&look.popped);
@@ -64,15 +86,19 @@ Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
   return RepairPushed(record.ours, caller, look.popped);
 }
 
+// What leaving gave when the scope was moved or reasserted, and its end is to return: the caller's
+// context is over, or its stack could not be restored. What those two return is about the context
+// that they enter.
+CUresult Owed(const Record& record) {
+  return record.owner == Record::Owner::kStaleScope ? record.result : CUDA_SUCCESS;
+}
+
 // Takes what is left of the record off the stack. What it finds is to be reported.
 Finding Leave(unsigned slot, const FirstLook& look) {
   if (look.is_clean) return {};
   const Record& record = records::At(slot);
   const Incarnation caller = CallerOf(record, slot);
-  const Finding finding = Mend(record, caller, look);
-  const bool died = finding.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (finding.repair == Incident::Repair::kUnrepaired && !died) stack::MakeCurrent(caller);
-  return finding;
+  return Concluded(Mend(slot, caller, look), caller);
 }
 
 }  // namespace
@@ -118,8 +144,76 @@ CUresult LeaveFor(unsigned slot, const FirstLook& look, unsigned host) noexcept 
 CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexcept {
   const Finding finding = Leave(slot, look);
   const CUcontext ours = records::At(slot).ours.context;
+  const CUresult owed = Owed(records::At(slot));
   records::Free(slot);
-  return Report(finding, ours, where);
+  const CUresult code = Report(finding, ours, where);
+  return code != CUDA_SUCCESS ? code : owed;
+}
+
+namespace {
+
+// The place below `place` of the entry that a push left, with what it found beneath; -1 if it is
+// not there.
+long EntryOf(const Record& push, const Taken& taken, long place) {
+  for (; place < taken.count(); ++place) {
+    const bool is_last = place + 1 == taken.count();
+    const CUcontext beneath = is_last ? nullptr : taken.FromTop(place + 1).incarnation.context;
+    const CUcontext entry = taken.FromTop(place).incarnation.context;
+    if (entry == push.ours.context && beneath == push.caller) return place;
+  }
+  return -1;
+}
+
+}  // namespace
+
+void ForgetPopped(unsigned end) noexcept {
+  unsigned first = end;
+  while (first > 0 &&
+         (IsPush(records::At(first - 1)) || records::At(first - 1).state == State::kFree)) {
+    --first;
+  }
+  if (first == end) return;
+  // Deeper than Taken::kMax nothing is known, nor below an entry whose context is over.
+  Taken taken;
+  StackEntry top;
+  CUcontext popped = nullptr;
+  CUresult code = CUDA_SUCCESS;
+  while (taken.count() < Taken::kMax && (code = stack::Look(&top)) == CUDA_SUCCESS &&
+         !top.is_dead && (code = stack::Pop(&popped)) == CUDA_SUCCESS) {
+    taken.Add(top);
+  }
+  static_cast<void>(stack::PutBack(taken));
+  if (code != CUDA_ERROR_INVALID_CONTEXT) return;
+  long place = 0;
+  for (unsigned slot = end; slot-- > first;) {
+    Record& record = records::At(slot);
+    const long found = IsPush(record) ? EntryOf(record, taken, place) : -1;
+    if (found >= 0) place = found + 1;
+    if (found < 0) record.state = State::kFree;
+  }
+  // Those that stay move down, since no scope knows a place of theirs.
+  unsigned to = first;
+  for (unsigned slot = first; slot < end; ++slot) {
+    Record& record = records::At(slot);
+    if (record.state == State::kFree) continue;
+    Record& place_of = records::At(to++);
+    const unsigned long long serial = place_of.serial;
+    if (&place_of == &record) continue;
+    place_of = record;
+    place_of.serial = serial;
+    record.state = State::kFree;
+  }
+  Record& last = records::At(end - 1);
+  if (last.state != State::kFree) return;
+  last.kind = Kind::kPushed;  // it has no entries to let go of
+  records::Free(end - 1);
+}
+
+bool IsTopmost(unsigned slot) noexcept {
+  const auto resource = records::ResourceOf(records::At(slot));
+  if (slot == records::Top(resource)) return true;
+  ForgetPopped(records::Depth());
+  return slot == records::Top(resource);
 }
 
 CUresult Enter(Record* record, const CUcontext* current) noexcept {
@@ -186,10 +280,30 @@ bool CloseEnded() noexcept {
 
 namespace {
 
+// Leaves, on the way to another context or back to its own. What the end of the scope owes.
+CUresult LeaveOwing(unsigned slot, const FirstLook& look) {
+  const CUresult owed = Owed(records::At(slot));
+  const CUresult left = LeaveFor(slot, look, kNobody);
+  return owed != CUDA_SUCCESS ? owed : left;
+}
+
+// What LeaveOwing() took out, once the listeners have returned: nullptr if one of them has ended
+// the scope, or has left another open above its place, so that it cannot come back and is given
+// back.
+Record* StillOut(unsigned slot, unsigned long long serial) {
+  Record* const record = records::Find(slot, serial);
+  if (record == nullptr || record->state != State::kOut) return nullptr;
+  const unsigned top = records::Top(records::Resource::kContextStack);
+  if (top == records::kNowhere || top < slot) return record;
+  records::Free(slot);
+  return nullptr;
+}
+
 // Enters what was left in LeaveFor(); gives the record back if that fails.
-CUresult Return(unsigned slot, bool* is_inside) {
+CUresult Return(unsigned slot, CUresult owed, bool* is_inside) {
   const CUresult code = EnterAgain(&records::At(slot));
   *is_inside = code == CUDA_SUCCESS;
+  if (*is_inside) records::At(slot).result = owed;
   if (!*is_inside) records::Free(slot);
   return code;
 }
@@ -218,21 +332,25 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_ins
   CUresult code = to.IsKnown() ? CheckIncarnation(to) : CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return code;  // before anything is done
   const FirstLook look = Look(*record);
-  static_cast<void>(LeaveFor(slot, look, kNobody));
-  record = &records::At(slot);
+  const unsigned long long serial = record->serial;
+  const CUresult owed = LeaveOwing(slot, look);
+  record = StillOut(slot, serial);
+  *is_inside = record != nullptr;
+  if (record == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   const CUresult left = record->result;
   record->ours = look.is_clean ? Incarnation::Unknown(to.context) : to;  // checked just now
   record->result = CUDA_SUCCESS;
   code = Enter(record, look.is_clean ? &caller : nullptr);
   record->ours = to;
   if (code == CUDA_SUCCESS) {
+    record->result = owed;
     record->file = where.file;
     record->line = where.line;
     return code;
   }
   record->ours = before;
   record->result = left;
-  static_cast<void>(Return(slot, is_inside));
+  static_cast<void>(Return(slot, owed, is_inside));
   return code;
 }
 
@@ -247,8 +365,10 @@ CUresult Reassert(unsigned slot, bool* is_inside) noexcept {
     static_cast<void>(Close(slot, {record.file, record.line}));
     return code;
   }
-  static_cast<void>(LeaveFor(slot, Look(record), kNobody));
-  return Return(slot, is_inside);
+  const unsigned long long serial = record.serial;
+  const CUresult owed = LeaveOwing(slot, Look(record));
+  *is_inside = StillOut(slot, serial) != nullptr;
+  return *is_inside ? Return(slot, owed, is_inside) : CUDA_ERROR_ILLEGAL_STATE;
 }
 
 }  // namespace nesting

@@ -52,6 +52,17 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
 // Closes those that have ended and are on top by now. Whether there was one.
 bool CloseEnded() noexcept;
 
+// Whether the record is the topmost open one of its resource, once the pushes of cuguest_push()
+// above it are given back whose entries somebody else has popped. Driver calls only where there are
+// pushes above it.
+bool IsTopmost(unsigned slot) noexcept;
+// Gives those back that lie at the places right below `end`.
+void ForgetPopped(unsigned end) noexcept;
+// Whether it is a push of cuguest_push(), which anybody may pop.
+inline bool IsPush(const Record& record) noexcept {
+  return record.owner == Record::Owner::kNobody && record.state == Record::State::kLive;
+}
+
 // Of the topmost open record, which is kElided or kPushed. Where it could not enter again, it is
 // given back, and `is_inside` false.
 CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept;

@@ -110,7 +110,7 @@ CUresult Scope::ResultNow() const noexcept {
     nesting::CloseEnded();
     return CUDA_SUCCESS;
   }
-  if (slot_ != records::Top(records::ResourceOf(*record))) {
+  if (!nesting::IsTopmost(slot_)) {
     records::MarkEnded(record);
     if (end == EndIs::kImplied) {
       ReportIncident(Incident::Kind::kOutOfTurn, Incident::Repair::kUnrepaired, kEndsLater,
@@ -161,9 +161,7 @@ Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
     nesting::CloseEnded();
     return nullptr;
   }
-  const bool is_on_top =
-      record->state == State::kLive && slot_ == records::Top(records::Resource::kContextStack);
-  return is_on_top ? record : nullptr;
+  return record->state == State::kLive && nesting::IsTopmost(slot_) ? record : nullptr;
 }
 
 // As MoveTo(), of a scope that is inside and of this copy.
@@ -185,6 +183,7 @@ CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
 CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
   if (to.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   bool is_inside = true;
+  const unsigned long long serial = serial_;
   const CUresult code = nesting::Move(slot_, to, where, &is_inside);
   if (is_inside) {
     const Record& record = records::At(slot_);
@@ -193,7 +192,7 @@ CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
     file_ = record.file;
     line_ = record.line;
   } else {
-    serial_ = 0;
+    if (serial_ == serial) serial_ = 0;  // a listener may have entered it anew
     nesting::CloseEnded();
   }
   return code;
@@ -205,9 +204,10 @@ CUresult Scope::Reassert() noexcept {
   CUresult code;
   if (OwnOnTop(&code) == nullptr) return code;
   bool is_inside = true;
+  const unsigned long long serial = serial_;
   result_ = nesting::Reassert(slot_, &is_inside);
   if (!is_inside) {
-    serial_ = 0;
+    if (serial_ == serial) serial_ = 0;
     nesting::CloseEnded();
   }
   return JustEntered();

@@ -41,7 +41,9 @@ CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then) {
   for (int i = 0; i < *depth; ++i) entries[i] = taken.FromBottom(i).incarnation;
   if (is_down && and_then == AndThen::kLeaveEmpty) return CUDA_SUCCESS;
   const CUresult put_back = stack::PutBack(taken);
-  if (put_back != CUDA_SUCCESS && *depth > 0) stack::MakeCurrent(entries[*depth - 1]);
+  if (put_back != CUDA_SUCCESS && *depth > 0) {
+    static_cast<void>(stack::MakeCurrent(entries[*depth - 1]));
+  }
   return is_down ? put_back : code;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
 #include "lib/guard/records.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -47,23 +48,53 @@ CUresult TakeOutIfOnTop(unsigned slot, unsigned host, bool* is_out) {
   return CUDA_SUCCESS;
 }
 
+// The place of the outermost scope below `host` that is inside a context: a push below it is the
+// host's own, which it has asked a library for. `host` if there is none.
+unsigned Outermost(unsigned host) {
+  for (unsigned slot = 0; slot < host; ++slot) {
+    const Record& record = records::At(slot);
+    const bool is_inside = records::IsOpen(record) && record.kind <= Record::Kind::kExact;
+    if (is_inside && record.owner != Record::Owner::kNobody) return slot;
+  }
+  return host;
+}
+
+// As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the
+// push given back.
+nesting::FirstLook LookAtInnermost(unsigned slot) {
+  const Record& record = records::At(slot);
+  const nesting::FirstLook look = Look(record);
+  if (look.is_clean || !nesting::IsPush(record)) return look;
+  if (look.code == CUDA_SUCCESS) {
+    static_cast<void>(stack::Push(Incarnation::Unknown(look.popped)));
+  }
+  nesting::ForgetPopped(slot + 1);
+  return nesting::IsPush(records::At(slot)) ? Look(records::At(slot)) : look;
+}
+
 // For the HostScope at `host`: takes out the records below it, the innermost first, down to
 // `wanted` at least (kAny: as far as can be).
 CUresult TakeOut(unsigned host, unsigned wanted) {
   CUresult result = CUDA_SUCCESS;
   bool is_innermost = true;
   bool has_wanted = wanted == kAny;
+  const unsigned outermost = Outermost(host);
   for (unsigned slot = host; slot-- > 0;) {
     Record& record = records::At(slot);
     if (!records::IsOpen(record) || record.kind > Record::Kind::kExact) continue;
+    if (nesting::IsPush(record) && outermost < host && slot < outermost) break;
     const bool has_ended = record.state == Record::State::kEnded;
     if (is_innermost) {
       static_cast<void>(Identify(&record));  // if it fails, BringBack() tries once more
-      result = LeaveFor(slot, Look(record), host);
+      const nesting::FirstLook look = LookAtInnermost(slot);
+      if (!records::IsOpen(record)) continue;
+      result = LeaveFor(slot, look, host);
       is_innermost = false;
     } else {
       bool is_out = false;
       const CUresult code = TakeOutIfOnTop(slot, host, &is_out);
+      if (!is_out && nesting::IsPush(record)) nesting::ForgetPopped(slot + 1);
+      if (!records::IsOpen(record) && !is_out) continue;
       if (result == CUDA_SUCCESS) result = code;
       if (!is_out) break;
     }

@@ -18,14 +18,14 @@ CUresult CloseUnowned(unsigned slot) {
   const nesting::FirstLook look = nesting::Look(record);
   if (look.is_clean) return nesting::CloseAfter(slot, look, place);
   // A pop by hand in between has done what this one was meant for, and this one what an older one
-  // was meant for.
+  // was meant for, whose entry it has taken off.
   CUcontext now = nullptr;
   if (look.code == CUDA_SUCCESS && stack::Current(&now) == CUDA_SUCCESS && now != record.caller) {
     for (unsigned i = slot; i-- > 0;) {
       const Record& older = records::At(i);
       if (!records::IsOpen(older) || older.kind == Record::Kind::kCaptureMode) continue;
       if (older.owner != Record::Owner::kNobody) break;
-      if (older.caller != now) continue;
+      if (older.caller != now || older.ours.context != look.popped) continue;
       for (unsigned closed = slot + 1; closed-- > i;) {
         if (records::At(closed).owner == Record::Owner::kNobody) records::Free(closed);
       }
@@ -35,9 +35,26 @@ CUresult CloseUnowned(unsigned slot) {
   return nesting::CloseAfter(slot, look, place);
 }
 
+// Where pushes pile up of which one at least may be gone: what it left was not current when the
+// next one began, or is what it found. Now and then, so that a pair costs what it did.
+void ForgetNowAndThen() {
+  constexpr unsigned kNowAndThen = 16;
+  const unsigned depth = records::Depth();
+  if (depth == 0 || depth % kNowAndThen != 0) return;
+  for (unsigned slot = depth - kNowAndThen; slot < depth; ++slot) {
+    const Record& push = records::At(slot);
+    if (!nesting::IsPush(push)) continue;
+    const bool is_last = slot + 1 == depth;
+    const bool is_sure = push.ours.context != push.caller &&
+                         (is_last || records::At(slot + 1).caller == push.ours.context);
+    if (!is_sure) return nesting::ForgetPopped(depth);
+  }
+}
+
 }  // namespace
 
 CUresult Scope::PushUnowned(CUcontext context) noexcept {
+  ForgetNowAndThen();
   Scope scope;
   scope.Enter(context, /*always_pushes=*/true, {"(cuguest_push)", 0});
   if (scope.IsInside()) records::At(scope.slot_).owner = Record::Owner::kNobody;

@@ -9,7 +9,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 const char* Name(Incident::Kind kind) noexcept {
   constexpr const char* kNames[] = {
-      /* kReplaced */ "replaced the current context",
+      /* kReplaced */ "replaced the current context, or popped it",
       /* kLeakedPush */ "left a push behind",
       /* kExtraPop */ "popped an entry that was not its own",
       /* kDestroyed */ "destroyed a context that was in use",

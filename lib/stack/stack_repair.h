@@ -23,7 +23,7 @@ struct Finding {
   bool happened;
   Incident::Kind kind;
   Incident::Repair repair;
-  CUresult result;
+  CUresult result;  // CUDA_ERROR_CONTEXT_IS_DESTROYED is said by Concluded() alone
   CUcontext found;
 
   static Finding Of(Incident::Kind kind, Incident::Repair repair, CUcontext found) {
@@ -32,21 +32,41 @@ struct Finding {
   static Finding Failed(CUresult code, CUcontext found) {
     return {true, Incident::Kind::kFailed, Incident::Repair::kUnrepaired, code, found};
   }
-  // An entry could not be put on the stack.
+  // An entry of the caller's could not be put on the stack.
   static Finding NotPut(CUresult code, Incident::Kind kind, CUcontext found) {
     const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return {true, died ? Incident::Kind::kDestroyed : kind, Incident::Repair::kUnrepaired, code,
-            found};
+    return {true, died ? Incident::Kind::kDestroyed : kind, Incident::Repair::kUnrepaired,
+            died ? CUDA_SUCCESS : code, found};
   }
 };
+
+// Ends every repair, whatever it found and whatever failed: makes the caller's context current.
+// That the caller's context is over is known here and nowhere else, so that no other entry's end
+// can be read as it.
+Finding Concluded(Finding finding, const Incarnation& caller);
 
 // Our entry is no longer where it was: by what a callee did to the stack, or because our
 // context was destroyed?
 Incident::Kind GoneBy(const Incarnation& ours, Incident::Kind kind);
 
-// The guard did not push: `ours` was the caller's own context. Current now: whatever
-// is on top.
-Finding RepairElided(const Incarnation& ours);
+// What lies beneath the top of a stack, the topmost first, as far as it is known.
+struct Beneath {
+  static constexpr unsigned kMost = 6;
+
+  void Add(CUcontext context) {
+    if (count < kMost) entries[count] = context;
+    is_all = is_all && count < kMost;
+    if (count < kMost) ++count;
+  }
+
+  CUcontext entries[kMost];
+  unsigned count;
+  bool is_all;  // nothing lies below them
+};
+
+// The guard did not push: `ours` was the caller's own context, on top of what is `known`. Current
+// now: whatever is on top.
+Finding RepairElided(const Incarnation& ours, const Beneath& known);
 
 // The guard pushed `ours` on `caller` (a null context: on an empty stack), and `popped`
 // (nullptr: nothing was left to pop) has just been taken off.

@@ -63,6 +63,14 @@ CUresult Pop(CUcontext* popped) {
 
 namespace {
 
+bool CurrentIsPrimary() {
+  CUcontext current = nullptr;
+  if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
+  bool is_primary = false;
+  static_cast<void>(AskIfPrimary(ResolvedDriver(), current, &is_primary));
+  return is_primary;
+}
+
 // Whether `entry`, which is over, is a primary context that has come back as another incarnation.
 bool HasSuccessor(const Incarnation& entry) {
   const DriverTable& driver = ResolvedDriver();
@@ -75,9 +83,15 @@ bool HasSuccessor(const Incarnation& entry) {
   return is_primary;
 }
 
+}  // namespace
+
+bool CanBePut(const Incarnation& entry) { return IsAlive(entry) || HasSuccessor(entry); }
+
+namespace {
+
 // The one way onto a stack, by pushing or replacing.
 CUresult Enter(CUresult(CUDAAPI* enter)(CUcontext), const Incarnation& entry) {
-  if (!IsAlive(entry) && !HasSuccessor(entry)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!CanBePut(entry)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return Twice([&] { return enter(entry.context); });
 }
 
@@ -87,14 +101,11 @@ CUresult Push(const Incarnation& entry) { return Enter(ResolvedDriver().CtxPushC
 
 CUresult Replace(const Incarnation& entry) { return Enter(ResolvedDriver().CtxSetCurrent, entry); }
 
-void MakeCurrent(const Incarnation& entry) {
+CUresult MakeCurrent(const Incarnation& entry) {
   CUcontext current = nullptr;
-  if (Current(&current) == CUDA_SUCCESS && current == entry.context) return;
-  if (entry.context != nullptr) {
-    static_cast<void>(Replace(entry));
-  } else {
-    static_cast<void>(Twice([&] { return ResolvedDriver().CtxSetCurrent(nullptr); }));
-  }
+  if (Current(&current) == CUDA_SUCCESS && current == entry.context) return CUDA_SUCCESS;
+  if (entry.context != nullptr) return Replace(entry);
+  return Twice([&] { return ResolvedDriver().CtxSetCurrent(nullptr); });
 }
 
 CUresult Look(StackEntry* top) {
@@ -119,14 +130,6 @@ bool IsSame(const Incarnation& entry, const Incarnation& found) {
   return !entry.IsKnown() || !found.IsKnown() || entry.id == found.id || HasSuccessor(entry);
 }
 
-bool CurrentIsPrimary() {
-  CUcontext current = nullptr;
-  if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
-  bool is_primary = false;
-  static_cast<void>(AskIfPrimary(ResolvedDriver(), current, &is_primary));
-  return is_primary;
-}
-
 CUresult Take(Taken* taken) {
   StackEntry top;
   CUcontext popped = nullptr;
@@ -136,12 +139,13 @@ CUresult Take(Taken* taken) {
   return code;
 }
 
-CUresult PutBack(const Taken& taken) {
+CUresult PutBack(const Taken& taken, long count) {
   CUresult first_failure = CUDA_SUCCESS;
-  for (long i = 0; i < std::min(taken.count(), Taken::kMax); ++i) {
+  for (long i = 0; i < std::min({taken.count(), Taken::kMax, count}); ++i) {
     const StackEntry& entry = taken.FromBottom(i);
     const CUresult code = entry.is_dead ? CUDA_SUCCESS : Push(entry.incarnation);
-    if (first_failure == CUDA_SUCCESS) first_failure = code;
+    const bool has_died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (first_failure == CUDA_SUCCESS && !has_died) first_failure = code;
   }
   return first_failure;
 }

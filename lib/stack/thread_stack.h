@@ -74,6 +74,8 @@ class Taken {
   static constexpr long kMax = 64;
   void Add(const StackEntry& entry) { entries_[PlaceOf(count_++)] = entry; }
   long count() const { return count_; }
+  // Entry `i` from the top, which must be below both count() and kMax.
+  const StackEntry& FromTop(long i) const { return entries_[PlaceOf(i)]; }
   // Entry `i` from the bottom, which must be below both count() and kMax.
   const StackEntry& FromBottom(long i) const { return entries_[PlaceOf(count_ - 1 - i)]; }
   bool HasDead() const {
@@ -104,16 +106,17 @@ CUresult Pop(CUcontext* popped);
 // valid again with it.
 CUresult Push(const Incarnation& entry);
 CUresult Replace(const Incarnation& entry);
+// Whether Push() would not say that it is over.
+bool CanBePut(const Incarnation& entry);
 
-// The last resort where entries cannot be taken off: whatever is on top becomes
-// `entry` (a null context: one entry goes), so that at least the right one is current.
-void MakeCurrent(const Incarnation& entry);
+// The last act of every repair: unless `entry` is current, whatever is on top becomes it (a null
+// context: one entry goes). CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing done, as Replace();
+// another code if the driver refuses.
+CUresult MakeCurrent(const Incarnation& entry);
 
 // The top, with its id. Exact, since the entry keeps its context's memory.
 // CUDA_ERROR_INVALID_CONTEXT if the stack is empty.
 CUresult Look(StackEntry* top);
-// As AskIfPrimary(), of the current context.
-bool CurrentIsPrimary();
 // Whether the incarnation goes on; of an unknown one, whether its handle is alive. Best
 // effort for a foreign context that may be destroyed; see ContextRef::IsAlive.
 bool IsAlive(const Incarnation& incarnation);
@@ -123,8 +126,9 @@ bool IsSame(const Incarnation& entry, const Incarnation& found);
 
 // Takes the top off onto `taken`. Errors: as Look().
 CUresult Take(Taken* taken);
-// Puts everything back but the dead. The first failure, if any, after trying all.
-CUresult PutBack(const Taken& taken);
+// Puts the lowest `count` back but what is dead, or has died meanwhile: that is no failure, and so
+// no code of it can be read as the caller's. The first failure, if any, after trying all.
+CUresult PutBack(const Taken& taken, long count = Taken::kMax);
 
 }  // namespace stack
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -7,13 +7,16 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
@@ -577,6 +580,56 @@ BOOST_AUTO_TEST_CASE(any_sequence_of_moves_follows_the_model) {
     while (!levels.empty()) levels.pop_back();
     BOOST_TEST(GetStack() == caller);
     SetStack({});
+  }
+}
+
+namespace {
+
+// What a listener does to the scope whose move or Reassert() reports.
+struct Interferer {
+  cuguest::ContextScope* scope;
+  CUcontext opens;  // nullptr: it ends the scope
+  cuguest::ContextScope opened;
+};
+void Interfere(const Incident&, void* user) noexcept {
+  auto* const it = static_cast<Interferer*>(user);
+  cuguest::ContextScope* const scope = std::exchange(it->scope, nullptr);
+  if (scope == nullptr) return;
+  if (it->opens != nullptr) {
+    BOOST_TEST(it->opened.Enter(it->opens) == CUDA_SUCCESS);
+  } else {
+    BOOST_TEST(scope->Leave() == CUDA_SUCCESS);
+  }
+}
+
+}  // namespace
+
+// A listener may end the scope that is on its way, or leave another open where it was: then it does
+// not come back.
+BOOST_AUTO_TEST_CASE(a_listener_ends_what_moves) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const OwnContext d;
+  for (const bool moves : {false, true}) {
+    for (const bool opens : {false, true}) {
+      SetStack({a.get()});
+      {
+        cuguest::ContextScope scope;
+        BOOST_TEST(scope.Enter(b.get()) == CUDA_SUCCESS);
+        Interferer interferer{&scope, opens ? c.get() : nullptr, {}};
+        const cuguest::IncidentListener listener(&Interfere, &interferer);
+        TheDriver().CtxSetCurrent(d.get());
+        const CUresult code = moves ? scope.MoveTo(c.get()) : scope.Reassert();
+        BOOST_TEST(code == CUDA_ERROR_ILLEGAL_STATE);
+        BOOST_TEST(GetStack().size() == (opens ? 2U : 1U));
+      }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+      { const ContextGuard guard(b.get()); }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+      BOOST_TEST(TakeIncidents().size() == 1U);
+      SetStack({});
+    }
   }
 }
 

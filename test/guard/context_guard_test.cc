@@ -397,8 +397,7 @@ BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
         Incident::Kind::kExtraPop);
 }
 
-// To tell a replaced top from an extra pop a guard asks whether what it found is a primary
-// context. The question must not create one.
+// Whatever is found on top, nobody asks whether it is a primary context.
 BOOST_AUTO_TEST_CASE(a_repair_creates_no_primary_context, *cuguest_test::OnlySim()) {
   const OwnContext a;
   const OwnContext c;

@@ -200,7 +200,10 @@ BOOST_AUTO_TEST_CASE(a_failed_move_stays_or_is_outside) {
             if (is_inside) BOOST_TEST(GetStack().back() == expected);
             BOOST_TEST((is_inside || code != CUDA_SUCCESS));
             BOOST_TEST(guard.MoveTo(c.c.get()) == CUDA_SUCCESS);
-            BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+            // The end owes what leaving gave, where a call failed for good.
+            const CUresult left = guard.Leave();
+            const bool may_owe = fault.first != fault.last && left == kInjected;
+            BOOST_TEST((left == CUDA_SUCCESS || may_owe));
             BOOST_TEST(GetStack().back() == c.a.get());
             static_cast<void>(TakeIncidents());
             SetStack({});

@@ -239,7 +239,8 @@ class Guest {
     if (may_act && Pick(2) == 0) Act(guard.elided());
   }
 
-  // One hostile act, of those that can be told apart exactly.
+  // One hostile act, of those that can be told apart exactly: an elided guard reads an extra pop as
+  // a replaced top.
   void Act(bool elided) {
     CUcontext popped = nullptr;
     ++acts_;
@@ -251,10 +252,10 @@ class Guest {
         TheDriver().CtxPushCurrent(shared_.hostile);
         return;
       case 2:
-        TheDriver().CtxPopCurrent(&popped);
+        TheDriver().CtxSetCurrent(shared_.hostile);
         return;
       case 3:
-        TheDriver().CtxSetCurrent(shared_.hostile);
+        TheDriver().CtxPopCurrent(&popped);
         return;
       case 4:
         TheDriver().CtxPushCurrent(shared_.hostile);

@@ -78,7 +78,8 @@ struct Record {
   Owner owner;
   // kOut: the place of the HostScope; kExact: how many entries; kCaptureMode: both modes.
   unsigned extra;
-  CUresult result;  // kOut, kGone: why it cannot be entered again
+  // kOut, kGone: why it cannot be entered again. Of a kStaleScope that is live: what its end owes.
+  CUresult result;
 };
 
 struct DeepRecords;  // of records.cc

@@ -93,9 +93,9 @@ bool ShowsOnTop(Worker& worker, const Deed& deed, Entry entry) {
   const std::size_t depth = worker.stack.size();
   const bool elided = entry == Entry::kElide && worker.top() == deed.home.get();
   if (!elided && seen.count(deed.home.get()) != 0) return false;
-  if (deed.damage == Damage::kPop) {
-    return !elided || depth < 2 || !worker.world().IsPrimary(worker.stack[depth - 2].context);
-  }
+  // Replaced or popped is inferred where nothing was pushed, also by what other repairs left.
+  if (elided && deed.damage == Damage::kReplace) return false;
+  if (deed.damage == Damage::kPop) return !elided || depth < 2;
   // What leaves the guard's own context on top is seen by looking once more after the pop.
   if (deed.foreign == deed.home) return !elided;
   return seen.count(deed.foreign.get()) == 0;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cuguest_push() whose entry a cuCtxPopCurrent takes off: a push is anybody's to pop. More of
+// cuguest_push() and cuguest_pop() is in test/capi/c_test.c.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuguest/c.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/internal/this_thread.h"
+#include "test/support/test.h"
+
+BOOST_AUTO_TEST_SUITE(push)
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::GuardMode;
+using cuguest::HostScope;
+using cuguest::Incident;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
+using Stack = std::vector<CUcontext>;
+
+void PopByHand() {
+  CUcontext popped = nullptr;
+  BOOST_TEST_REQUIRE(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+}
+void Pair(CUcontext context) {
+  BOOST_TEST_REQUIRE(cuguest_push(context) == 0);
+  PopByHand();
+}
+unsigned Records() { return cuguest::internal::t_this_thread.depth; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_guard_around_pairs_closes) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  for (const CUcontext pushed : {x.get(), a.get(), b.get()}) {
+    for (const CUcontext entered : {a.get(), b.get()}) {
+      for (const int how : {0, 1, 2}) {
+        SetStack({x.get(), a.get()});
+        {
+          ContextGuard guard(entered);
+          Pair(pushed);
+          Pair(x.get());
+          Pair(pushed);
+          if (how == 1) BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+          if (how == 2) BOOST_TEST(guard.MoveTo(x.get()) == CUDA_SUCCESS);
+          BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+        }
+        BOOST_TEST(GetStack() == (Stack{x.get(), a.get()}));
+        BOOST_TEST(Records() == 0U);
+        BOOST_TEST(cuguest_pop() == CUDA_ERROR_ILLEGAL_STATE);
+        BOOST_TEST(TakeIncidents().empty());
+        SetStack({});
+      }
+    }
+  }
+}
+
+// One that is there keeps the guard open, however many pairs are around it.
+BOOST_AUTO_TEST_CASE(a_push_among_pairs_stays) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  ContextGuard guard(b.get());
+  Pair(c.get());
+  BOOST_TEST(cuguest_push(c.get()) == 0);
+  Pair(a.get());
+  BOOST_TEST(guard.Leave() == CUDA_ERROR_NOT_READY);
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), c.get()}));
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(many_pairs_keep_few_records) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  for (const Stack& host : {Stack{a.get()}, Stack{x.get(), a.get()}, Stack{a.get(), a.get()},
+                            Stack{a.get(), b.get(), a.get()}}) {
+    for (int how = 0; how < 4; ++how) {
+      SetStack(host);
+      unsigned most = 0;
+      for (int i = 0; i < 10000; ++i) {
+        Pair(how == 0   ? a.get()
+             : how == 1 ? b.get()
+             : how == 2 ? (i % 2 == 0 ? a : b).get()
+                        : (i % 3 == 0   ? x
+                           : i % 3 == 1 ? b
+                                        : a)
+                              .get());
+        most = std::max(most, Records());
+      }
+      BOOST_TEST(most <= 32U, "most " << most << ", how " << how);
+      { const ContextGuard guard(b.get()); }
+      BOOST_TEST(GetStack() == host);
+      while (cuguest_pop() == 0) {
+      }
+      static_cast<void>(TakeIncidents());
+      SetStack({});
+    }
+  }
+}
+
+// The program's own context, pushed by hand inside a push, hides what lies beneath.
+BOOST_AUTO_TEST_CASE(pushes_by_hand_hide_no_push) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  Stack all = {a.get()};
+  constexpr int kDepth = 40;
+  for (int i = 0; i < kDepth; ++i) {
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    BOOST_TEST(TheDriver().CtxPushCurrent(a.get()) == CUDA_SUCCESS);
+    Pair(b.get());
+  }
+  for (int i = 0; i < kDepth; ++i) {
+    PopByHand();
+    BOOST_TEST(cuguest_pop() == 0);
+  }
+  BOOST_TEST(GetStack() == all);
+  BOOST_TEST(TakeIncidents().empty());
+  // What is left of the last pair is no pop of the program's.
+  while (cuguest_pop() == 0) BOOST_TEST(GetStack() == all);
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+}
+
+// What an ended pair found is current again later, by chance: a pop too many in another push is no
+// pop of that pair.
+BOOST_AUTO_TEST_CASE(a_pop_too_many_is_reported) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext d;
+  SetStack({a.get()});
+  Pair(b.get());
+  SetStack({a.get(), d.get()});
+  BOOST_TEST(cuguest_push(b.get()) == 0);
+  PopByHand();
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == (Stack{a.get(), d.get()}));
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kExtraPop));
+  SetStack({});
+  while (cuguest_pop() == 0) {
+  }
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_host_scope_passes_ended_pairs) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const bool is_innermost : {false, true}) {
+    SetStack({a.get()});
+    {
+      const ContextGuard outer(b.get());
+      Pair(c.get());
+      std::optional<ContextGuard> inner;
+      if (!is_innermost) inner.emplace(c.get(), GuardMode::kElide, cuguest::Location::Here());
+      {
+        const HostScope host;
+        BOOST_TEST(host.ok());
+        BOOST_TEST(GetStack() == Stack{a.get()});
+      }
+      BOOST_TEST(GetStack().back() == (is_innermost ? b : c).get());
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    BOOST_TEST(TakeIncidents().empty());
+    BOOST_TEST(Records() == 0U);
+    SetStack({});
+  }
+}
+
+// The host asked for it before it called the library.
+BOOST_AUTO_TEST_CASE(a_push_below_every_guard_stays) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  BOOST_TEST(cuguest_push(b.get()) == 0);
+  {
+    const ContextGuard guard(c.get());
+    const HostScope host(guard);
+    BOOST_TEST(host.ok());
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  }
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
