@@ -152,16 +152,16 @@ CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexce
 
 namespace {
 
-// The place below `place` of the entry that a push left, with what it found beneath; -1 if it is
-// not there.
-long EntryOf(const Record& push, const Taken& taken, long place) {
+// The place at or below `place` of the entry that a push left, with what it found beneath; -1 if it
+// is not there. Below those taken lies `dead`, an entry whose context is over, or nothing.
+long EntryOf(const Record& push, const Taken& taken, CUcontext dead, long place) {
   for (; place < taken.count(); ++place) {
     const bool is_last = place + 1 == taken.count();
-    const CUcontext beneath = is_last ? nullptr : taken.FromTop(place + 1).incarnation.context;
+    const CUcontext beneath = is_last ? dead : taken.FromTop(place + 1).incarnation.context;
     const CUcontext entry = taken.FromTop(place).incarnation.context;
     if (entry == push.ours.context && beneath == push.caller) return place;
   }
-  return -1;
+  return dead == push.ours.context && place == taken.count() ? place : -1;
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ void ForgetPopped(unsigned end) noexcept {
     --first;
   }
   if (first == end) return;
-  // Deeper than Taken::kMax nothing is known, nor below an entry whose context is over.
+  // Deeper than Taken::kMax nothing is known. An entry whose context is over could not be put back.
   Taken taken;
   StackEntry top;
   CUcontext popped = nullptr;
@@ -183,11 +183,13 @@ void ForgetPopped(unsigned end) noexcept {
     taken.Add(top);
   }
   static_cast<void>(stack::PutBack(taken));
-  if (code != CUDA_ERROR_INVALID_CONTEXT) return;
+  const bool is_dead = code == CUDA_SUCCESS && taken.count() < Taken::kMax;
+  if (code != CUDA_ERROR_INVALID_CONTEXT && !is_dead) return;
+  const CUcontext dead = is_dead ? top.incarnation.context : nullptr;
   long place = 0;
   for (unsigned slot = end; slot-- > first;) {
     Record& record = records::At(slot);
-    const long found = IsPush(record) ? EntryOf(record, taken, place) : -1;
+    const long found = IsPush(record) ? EntryOf(record, taken, dead, place) : -1;
     if (found >= 0) place = found + 1;
     if (found < 0) record.state = State::kFree;
   }

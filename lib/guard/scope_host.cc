@@ -51,12 +51,14 @@ CUresult TakeOutIfOnTop(unsigned slot, unsigned host, bool* is_out) {
 // The place of the outermost scope below `host` that is inside a context: a push below it is the
 // host's own, which it has asked a library for. `host` if there is none.
 unsigned Outermost(unsigned host) {
-  for (unsigned slot = 0; slot < host; ++slot) {
+  unsigned slot = 0;
+  while (slot < host) {
     const Record& record = records::At(slot);
     const bool is_inside = records::IsOpen(record) && record.kind <= Record::Kind::kExact;
-    if (is_inside && record.owner != Record::Owner::kNobody) return slot;
+    if (is_inside && record.owner != Record::Owner::kNobody) break;
+    ++slot;
   }
-  return host;
+  return slot;
 }
 
 // As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the

@@ -7,12 +7,12 @@ namespace {
 
 template <typename Call>
 CUresult Twice(Call call) {
-  CUresult code = CUDA_SUCCESS;
-  for (int times = 0; times < 2; ++times) {
-    code = call();
-    if (code == CUDA_SUCCESS) break;
-  }
-  return code;
+  const CUresult first = call();
+  if (first == CUDA_SUCCESS) return first;
+  const CUresult second = call();
+  // That a context is over is an answer, which another failure does not take back.
+  const bool is_over = second != CUDA_SUCCESS && first == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return is_over ? first : second;
 }
 
 }  // namespace

@@ -283,4 +283,28 @@ BOOST_AUTO_TEST_CASE(of_the_caller_is_told) {
   OwnContext::DestroyIdle();
 }
 
+// Nor is it pushed, which would corrupt the driver's heap, and of which the simulation dies.
+BOOST_AUTO_TEST_CASE(of_the_caller_while_a_call_fails, *cuguest_test::OnlySim()) {
+  for (const char* entry : {"cuCtxGetCurrent", "cuCtxPopCurrent", "cuCtxGetId"}) {
+    for (unsigned nth = 1; nth <= 12; ++nth) {
+      for (const bool elides : {false, true}) {
+        const OwnContext x;
+        OwnContext a;
+        const OwnContext b;
+        SetStack({a.get()});
+        ContextGuard guard((elides ? a : b).get());
+        SetStack({x.get()});
+        TheDriver().CtxDestroy(a.release());
+        Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+        const CUresult code = guard.Leave();
+        Sim::ClearFaults();
+        BOOST_TEST(code != CUDA_SUCCESS, entry << " " << nth);
+        static_cast<void>(TakeIncidents());
+        SetStack({});
+      }
+    }
+  }
+  OwnContext::DestroyIdle();
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuguest/c.h"
@@ -187,6 +188,38 @@ BOOST_AUTO_TEST_CASE(a_host_scope_passes_ended_pairs) {
     BOOST_TEST(Records() == 0U);
     SetStack({});
   }
+}
+
+// Dead entries can not be put back, so nobody looks beneath one.
+BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  OwnContext mortal;
+  SetStack({a.get()});
+  {
+    ContextGuard guard(b.get());
+    BOOST_TEST(TheDriver().CtxPushCurrent(mortal.get()) == CUDA_SUCCESS);
+    std::thread([&] { TheDriver().CtxDestroy(mortal.release()); }).join();
+    Pair(c.get());
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  // A push whose own context is over, or what it found, is there.
+  for (const bool is_below : {false, true}) {
+    OwnContext over;
+    SetStack({(is_below ? over : a).get()});
+    ContextGuard guard(b.get());
+    BOOST_TEST(cuguest_push((is_below ? c : over).get()) == 0);
+    std::thread([&] { TheDriver().CtxDestroy(over.release()); }).join();
+    BOOST_TEST(guard.Leave() == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(cuguest_pop() == 0);
+    BOOST_TEST(Records() == 0U);
+    static_cast<void>(TakeIncidents());
+    SetStack({});
+  }
+  OwnContext::DestroyIdle();
 }
 
 // The host asked for it before it called the library.

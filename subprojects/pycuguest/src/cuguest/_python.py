@@ -55,7 +55,7 @@ class Incident:
     """What a guard found when it was left, and what it did about it."""
 
     kind: str
-    """'replaced the current context', ...: what a callee did."""
+    """'left a push behind', ...: what a callee did."""
     repair: str
     """'repaired', ...: what the guard did about it."""
     is_repaired: bool
