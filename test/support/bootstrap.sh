@@ -25,7 +25,7 @@ wants() {
   cat <<'LIST'
 libffmpeg-nvenc-dev pkg-config --exists ffnvcodec
 libdw-dev        pkg-config --exists libdw
-libopenmpi-dev   pkg-config --exists mpi-cxx
+libopenmpi-dev   command -v mpicxx
 openmpi-bin      command -v mpirun
 LIST
 }
@@ -38,21 +38,49 @@ missing_packages() {
   done
 }
 
-# apt_get PACKAGE...: 1 if nobody here may install.
+# apt_get PACKAGE...: 1 if nobody here may install. What else fails it says in `apt_said`.
+apt_said=
 apt_get() {
   local as_root=()
+  apt_said=
   command -v apt-get >/dev/null || return 1
   if [ "$(id -u)" != 0 ]; then
     sudo -n true 2>/dev/null || return 1
     as_root=(sudo -n)
   fi
-  "${as_root[@]}" apt-get update -qq </dev/null
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -qq -y --no-install-recommends "$@" </dev/null >/dev/null
+  echo "installing: $*"
+  "${as_root[@]}" apt-get update -qq </dev/null >/dev/null 2>&1 || true  # what it lists already may do
+  apt_said=$("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq -y --no-install-recommends "$@" </dev/null 2>&1 >/dev/null) && return
+  apt_said=" (apt-get: ${apt_said##*$'\n'})"
+  return 1
+}
+
+# require PACKAGE...: installs them, or ends with what to do.
+require() {
+  apt_get "$@" || {
+    echo "packages are missing$apt_said; run: sudo apt-get install -y $*" >&2
+    exit 1
+  }
 }
 
 meson_is_new_enough() {
   [ "$(printf '0.64.0\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 0.64.0 ]
+}
+
+# fetch_meson: the newest one, into build-tools/meson/. It is there whole or not at all.
+fetch_meson() {
+  local said
+  echo "fetching: Meson, into build-tools/meson/ (the system's is older than 0.64.0)"
+  python3 -c 'import ensurepip' 2>/dev/null || require python3-venv
+  python3 -m venv build-tools/meson
+  if ! said=$(build-tools/meson/bin/pip install --quiet --retries 1 'meson>=0.64.0' 2>&1); then
+    rm -rf build-tools/meson
+    rmdir --ignore-fail-on-non-empty build-tools
+    echo "Meson 0.64.0 or newer is needed, and pip could not fetch it (${said##*$'\n'}); install it, or run this again where the" \
+      'Python package index can be reached' >&2
+    exit 1
+  fi
 }
 
 # fetch_toolkit DIRECTORY LIST...: makes DIRECTORY a toolkit, from the packages of these lists for pip: NVIDIA's.
@@ -64,7 +92,7 @@ fetch_toolkit() {
     lists+=(--requirement "$list")
   done
   python3 -m pip --version >/dev/null 2>&1 || apt_get python3-pip || {
-    echo 'the CUDA Toolkit was not found, and to fetch it takes pip; install the toolkit (13.0 or newer), or run:' \
+    echo "the CUDA Toolkit was not found, and to fetch it takes pip$apt_said; install the toolkit (13.0 or newer), or run:" \
       'sudo apt-get install -y python3-pip' >&2
     exit 1
   }
@@ -129,29 +157,13 @@ bootstrap() {
   local packages wanted
   mapfile -t packages < <({ needs; printf '%s\n' "$@"; } | missing_packages)
   mapfile -t wanted < <(wants | missing_packages)
-  if [ ${#packages[@]} -gt 0 ]; then
-    echo "installing: ${packages[*]}"
-    if ! apt_get "${packages[@]}"; then
-      echo "packages are missing; run: sudo apt-get install -y ${packages[*]}" >&2
-      exit 1
-    fi
-  fi
-  if [ ${#wanted[@]} -gt 0 ]; then
-    echo "installing: ${wanted[*]}"
-    apt_get "${wanted[@]}" || echo "going on without: ${wanted[*]}; what needs it says skipped" >&2
-  fi
+  [ ${#packages[@]} = 0 ] || require "${packages[@]}"
+  [ ${#wanted[@]} = 0 ] || apt_get "${wanted[@]}" ||
+    echo "going on without: ${wanted[*]}$apt_said; what needs it says skipped" >&2
 
   if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61.2
-    if [ ! -x build-tools/bin/meson ]; then
-      echo "installing: Meson, into build-tools/ (the system's is older than 0.64.0)"
-      python3 -c 'import ensurepip' 2>/dev/null || apt_get python3-venv || {
-        echo 'packages are missing; run: sudo apt-get install -y python3-venv' >&2
-        exit 1
-      }
-      python3 -m venv build-tools
-      build-tools/bin/pip install --quiet 'meson>=0.64.0'
-    fi
-    PATH=$PWD/build-tools/bin:$PATH
+    [ -x build-tools/meson/bin/meson ] || fetch_meson
+    PATH=$PWD/build-tools/meson/bin:$PATH
   fi
 
   toolkit
