@@ -115,7 +115,7 @@ void Remember(CUcontext top, const Beneath& beneath) {
 
 // The stack of an elided guard as it was found, taken off. An entry of ours whose context is over
 // stays on it, as does one further down.
-struct Found {
+struct FoundStack {
   Taken taken;
   bool is_all = false;         // nothing is left
   bool is_above_ours = false;  // an entry of ours is left
@@ -142,7 +142,7 @@ struct Found {
 };
 
 // The driver's code where it refuses.
-CUresult TakeDown(const Incarnation& ours, Found* found) {
+CUresult TakeDown(const Incarnation& ours, FoundStack* found) {
   Taken& taken = found->taken;
   const auto most = static_cast<long>(Beneath::kMost);
   while (taken.count() < Taken::kMax && (found->ours < 0 || taken.count() <= found->ours + most)) {
@@ -170,7 +170,7 @@ constexpr long kUnknown = -1;
 
 // Whether the entries below the top and above `beneath` are what lies there once more: what the
 // same fault leaves that was left the last time.
-bool IsAgain(const Beneath& beneath, const Found& found, long above) {
+bool IsAgain(const Beneath& beneath, const FoundStack& found, long above) {
   for (long i = 1; i < above; ++i) {
     if (i > static_cast<long>(beneath.count) || found.At(i) != beneath.entries[i - 1]) return false;
   }
@@ -180,14 +180,14 @@ bool IsAgain(const Beneath& beneath, const Found& found, long above) {
 // How many of the entries lie above `beneath`; kUnknown if it does not lie there. Where it can lie
 // at two places the top was replaced, and not popped. What was remembered may have been of another
 // place of the stack, with entries of the host's between.
-enum class Source { kRecords, kMemory };
-long AboveOf(const Beneath& beneath, const Found& found, CUcontext ours, Source source) {
+enum class Evidence { kRecords, kMemory };
+long AboveOf(const Beneath& beneath, const FoundStack& found, CUcontext ours, Evidence evidence) {
   if (beneath.count == 0 && !beneath.is_all) return kUnknown;
   long other = kUnknown;
   for (long above = 0; above <= found.taken.count(); ++above) {
     if (!found.HasBeneath(beneath, above)) continue;
     if (above > 1 && found.At(above - 1) == ours) return above;
-    if (source == Source::kMemory && !IsAgain(beneath, found, above)) continue;
+    if (evidence == Evidence::kMemory && !IsAgain(beneath, found, above)) continue;
     if (other == kUnknown || above == 1) other = above;
   }
   return other;
@@ -198,15 +198,15 @@ struct Reading {
   long above;
   bool is_guess;
 };
-Reading Read(const Found& found, const Incarnation& ours, const Beneath& known) {
-  const long known_above = AboveOf(known, found, ours.context, Source::kRecords);
+Reading Read(const FoundStack& found, const Incarnation& ours, const Beneath& known) {
+  const long known_above = AboveOf(known, found, ours.context, Evidence::kRecords);
   if (known_above != kUnknown || found.taken.count() == 0) {
     return {std::max(known_above, 0L), false};
   }
   if (found.ours >= 0) return {found.ours + 1, false};
   for (const Left& left : t_left.lefts) {
     if (left.top != ours.context) continue;
-    const long above = AboveOf(left.beneath, found, ours.context, Source::kMemory);
+    const long above = AboveOf(left.beneath, found, ours.context, Evidence::kMemory);
     if (above != kUnknown) return {above, false};
   }
   // The whole stack that another context's repair left: popped down to it, or replaced by that
@@ -219,7 +219,7 @@ Reading Read(const Found& found, const Incarnation& ours, const Beneath& known) 
   }
   for (const Left& left : t_left.lefts) {
     if (left.top == nullptr) break;
-    const long above = AboveOf(left.beneath, found, ours.context, Source::kMemory);
+    const long above = AboveOf(left.beneath, found, ours.context, Evidence::kMemory);
     if (above == 0) return {above, false};
     if (above == 1) break;
   }
@@ -234,7 +234,7 @@ Finding RepairElided(const Incarnation& ours, const Beneath& known) {
   const CUresult code = stack::Current(&top);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, nullptr);
   if (top == ours.context) return {};
-  Found found;
+  FoundStack found;
   const CUresult taken = TakeDown(ours, &found);
   const long count = found.taken.count();
   if (taken != CUDA_SUCCESS) {
