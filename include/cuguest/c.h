@@ -267,8 +267,8 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guar
 /// Ends the scope.
 ///
 /// Errors:  0 when the caller's stack is as it was, or was repaired. Otherwise the scope has ended
-///          all the same; the code, also in the incident, is of this end, or of a move or a
-///          reassertion before it:
+///          all the same; the code is of this end, or of a move or a reassertion before it. An
+///          incident has the driver's code if a call of the repair failed, else 0:
 ///          CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the caller's context is over, and no other's
 ///          CUDA_ERROR_INVALID_CONTEXT (201)  the caller's context is current; an entry beneath it
 ///                                      was over and could not be put back

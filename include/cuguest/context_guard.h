@@ -146,8 +146,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
   /// Ends the scope now. Does nothing the second time, nor for an empty guard.
   /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired. Otherwise it has
-  ///         ended all the same; the code, also in the incident, is of this end, or of a MoveTo()
-  ///         or Reassert() before it:
+  ///         ended all the same; the code is of this end, or of a MoveTo() or Reassert() before
+  ///         it. The incident has the driver's, if a call of the repair failed:
   ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  the caller's context is over, and no other's
   ///         CUDA_ERROR_INVALID_CONTEXT       the caller's context is current; an entry beneath it
   ///                                          was over and could not be put back
