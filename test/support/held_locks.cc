@@ -97,9 +97,10 @@ using cuguest_test::RequireNoLock;
 using cuguest_test::Took;
 
 // Not a static that is initialised once, which has a guard.
-#define REAL(function)                       \
+#define REAL_OF(function, symbol)            \
   static decltype(&function) real = nullptr; \
-  if (real == nullptr) real = reinterpret_cast<decltype(real)>(dlsym(RTLD_NEXT, #function))
+  if (real == nullptr) real = reinterpret_cast<decltype(real)>(dlsym(RTLD_NEXT, symbol))
+#define REAL(function) REAL_OF(function, #function)
 #define CALLER __builtin_return_address(0)
 
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
@@ -109,9 +110,11 @@ extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
-int __cxa_guard_acquire(std::int64_t*);
-void __cxa_guard_release(std::int64_t*);
-void __cxa_guard_abort(std::int64_t*);
+// By names of ours: g++ declares these itself, with a type of its own, where it compiles a static
+// first.
+int GuardAcquire(std::int64_t*) __asm__("__cxa_guard_acquire");
+void GuardRelease(std::int64_t*) __asm__("__cxa_guard_release");
+void GuardAbort(std::int64_t*) __asm__("__cxa_guard_abort");
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   REAL(pthread_mutex_lock);
@@ -141,21 +144,21 @@ int pthread_once(pthread_once_t* once, void (*run)()) {
   return code;
 }
 
-int __cxa_guard_acquire(std::int64_t* guard) {
-  REAL(__cxa_guard_acquire);
+int GuardAcquire(std::int64_t* guard) {
+  REAL_OF(GuardAcquire, "__cxa_guard_acquire");
   const int must_run = real(guard);
   if (must_run != 0) Took(guard, CALLER);
   return must_run;
 }
 
-void __cxa_guard_release(std::int64_t* guard) {
-  REAL(__cxa_guard_release);
+void GuardRelease(std::int64_t* guard) {
+  REAL_OF(GuardRelease, "__cxa_guard_release");
   Gave(guard);
   real(guard);
 }
 
-void __cxa_guard_abort(std::int64_t* guard) {
-  REAL(__cxa_guard_abort);
+void GuardAbort(std::int64_t* guard) {
+  REAL_OF(GuardAbort, "__cxa_guard_abort");
   Gave(guard);
   real(guard);
 }
