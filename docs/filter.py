@@ -14,6 +14,8 @@ Here labels become a list, codes a list in it, code and tables keep their blanks
 another comment of its own belongs to the file.
 """
 
+import itertools
+import pathlib
 import re
 import sys
 
@@ -106,9 +108,12 @@ def comment(lines, is_alone):
     return "/** {}\n\\verbatim embed:rst\n{}\n\\endverbatim */".format("\\file" if is_file else "", text)
 
 
-def filtered(text):
+def filtered(text, stem):
     # Doxygen would take deduction guides for functions.
     text = re.sub(r"^(template <.*>\n)?\w+\(.*\) -> \w+<.*>;\n", "", text, flags=re.M)
+    # Since 1.9.7 it has an empty name for an enumeration without one, which Sphinx refuses.
+    numbers = itertools.count(1)
+    text = re.sub(r"^enum \{", lambda _: f"enum {stem}_constants_{next(numbers)} {{", text, flags=re.M)
     lines = text.split("\n")
     i = 0
     while i < len(lines):
@@ -125,4 +130,4 @@ def filtered(text):
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as file:
-        sys.stdout.write("\n".join(filtered(file.read())))
+        sys.stdout.write("\n".join(filtered(file.read(), pathlib.Path(sys.argv[1]).stem)))
