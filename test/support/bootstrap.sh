@@ -17,6 +17,7 @@ libboost-test-dev test -e "$(g++ -print-file-name=libboost_unit_test_framework.s
 libbenchmark-dev pkg-config --exists benchmark
 libeigen3-dev    pkg-config --exists eigen3
 cmake            command -v cmake
+xz-utils         command -v xz
 LIST
 }
 
