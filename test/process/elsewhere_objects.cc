@@ -434,7 +434,7 @@ const std::vector<Row>& Rows() {
          if (!module.ok()) return Made();
          absl::StatusOr<Kernel> kernel = module->GetKernel("k");
          if (!kernel.ok() || !kernel->Preload(w.home).ok()) return Made();
-         return Own(std::move(kernel), [](Kernel& kernel) { Kernel(std::move(kernel)); });
+         return Own(std::move(kernel), [](Kernel& held) { const Kernel ended = std::move(held); });
        },
        // Below, what is loaded in a context that is not known to be alive stays there.
        0, 12000},
