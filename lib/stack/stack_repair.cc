@@ -166,7 +166,7 @@ CUresult TakeDown(const Incarnation& ours, FoundStack* found) {
   return CUDA_SUCCESS;
 }
 
-constexpr long kUnknown = -1;
+constexpr long kNotThere = -1;
 
 // Whether the entries below the top and above `beneath` are what lies there once more: what the
 // same fault leaves that was left the last time.
@@ -177,18 +177,18 @@ bool IsAgain(const Beneath& beneath, const FoundStack& found, long above) {
   return true;
 }
 
-// How many of the entries lie above `beneath`; kUnknown if it does not lie there. Where it can lie
+// How many of the entries lie above `beneath`; kNotThere if it does not lie there. Where it can lie
 // at two places the top was replaced, and not popped. What was remembered may have been of another
 // place of the stack, with entries of the host's between.
 enum class Evidence { kRecords, kMemory };
 long AboveOf(const Beneath& beneath, const FoundStack& found, CUcontext ours, Evidence evidence) {
-  if (beneath.count == 0 && !beneath.is_all) return kUnknown;
-  long other = kUnknown;
+  if (beneath.count == 0 && !beneath.is_all) return kNotThere;
+  long other = kNotThere;
   for (long above = 0; above <= found.taken.count(); ++above) {
     if (!found.HasBeneath(beneath, above)) continue;
     if (above > 1 && found.At(above - 1) == ours) return above;
     if (evidence == Evidence::kMemory && !IsAgain(beneath, found, above)) continue;
-    if (other == kUnknown || above == 1) other = above;
+    if (other == kNotThere || above == 1) other = above;
   }
   return other;
 }
@@ -200,14 +200,14 @@ struct Reading {
 };
 Reading Read(const FoundStack& found, const Incarnation& ours, const Beneath& known) {
   const long known_above = AboveOf(known, found, ours.context, Evidence::kRecords);
-  if (known_above != kUnknown || found.taken.count() == 0) {
+  if (known_above != kNotThere || found.taken.count() == 0) {
     return {std::max(known_above, 0L), false};
   }
   if (found.ours >= 0) return {found.ours + 1, false};
   for (const Left& left : t_left.lefts) {
     if (left.top != ours.context) continue;
     const long above = AboveOf(left.beneath, found, ours.context, Evidence::kMemory);
-    if (above != kUnknown) return {above, false};
+    if (above != kNotThere) return {above, false};
   }
   // The whole stack that another context's repair left: popped down to it, or replaced by that
   // context. Each second time the other, so that two wrong guesses take each other back.
