@@ -134,11 +134,8 @@ const std::map<std::string, Exception> kExceptions = {
     {"push [] --+T", {"none", ""}},
     {"push [A] --+T", {"pop inferred", "A"}},
     {"push [XA] --+T", {"pop inferred", "XA"}},
-    // Elided: another context on top, and ours not beneath, is read as a replaced top. This has
-    // taken
-    // the place of the reading as an extra pop, which grew the stack with each cuCtxSetCurrent.
-    // Once
-    // and again and again: likeliest_reading_test.cc.
+    // Elided: another context on top, and ours not beneath, is read as a replaced top: as an extra
+    // pop, each cuCtxSetCurrent grew the stack. Once and again: likeliest_reading_test.cc.
     {"elide [T] =P+C", {"replaced inferred", "PT"}},
     {"elide [XT] =P+C", {"replaced inferred", "XPT"}},
     {"elide [XT] -", {"replaced inferred", "T"}},
