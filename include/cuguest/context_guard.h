@@ -114,11 +114,11 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// the incident, and repairs the caller's entries below by the same rules as at its end.
   /// Stack:  as right after construction.
   /// Errors: the code with which re-entering failed; the guard is then no longer ok(), and the
-  ///         caller's context is current. What leaving gave its end returns. result(), and nothing
+  ///         caller's context is current. Its end returns what leaving gave. result(), and nothing
   ///         done: it is not ok().
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is empty or has ended, another guard of
   ///         this copy of cuguest is inside it, a HostScope has taken it out, or this is another
-  ///         thread.
+  ///         thread. Also where a listener has ended it meanwhile: then it is outside.
   /// Cost:   one driver call when nothing is wrong, two when built from a ContextRef.
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
 
@@ -130,7 +130,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or
   ///         Reassert() succeeds. If a driver call fails between leaving one context and entering
   ///         the other, the guard may be outside, with the caller's context current; Reassert()
-  ///         tells. What leaving gave its end returns. CUDA_ERROR_ILLEGAL_STATE, and nothing done:
+  ///         tells. Its end returns what leaving gave. CUDA_ERROR_ILLEGAL_STATE, and nothing done:
   ///         another guard of this copy of cuguest is inside it, a HostScope has taken it out, or
   ///         it is bound to another thread (result() stays what it was then).
   /// Cost:   at most three driver calls for a change, one if there is none; one more by reference.
