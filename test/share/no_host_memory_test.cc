@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <deque>
@@ -19,13 +20,20 @@
 #include "test/support/test.h"
 
 // The registry's slots and the entries of a PerContext fill lines of the cache, so that both ask
-// for memory that is aligned. A sanitizer has functions of its own.
+// for memory that is aligned: of the C library, or of `operator new`, which in libstdc++ calls
+// aligned_alloc() or, as Debian 13 has it, posix_memalign(). A sanitizer has functions of its own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr bool kCanRefuse = true;
 thread_local bool t_has_memory = true;
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   return t_has_memory ? __libc_memalign(alignment, bytes) : nullptr;
+}
+extern "C" int posix_memalign(void** place, std::size_t alignment, std::size_t bytes) noexcept {
+  void* const memory = aligned_alloc(alignment, bytes);
+  if (memory == nullptr) return ENOMEM;
+  *place = memory;
+  return 0;
 }
 #else
 constexpr bool kCanRefuse = false;
