@@ -74,7 +74,8 @@
 //
 // Threads are given stripes in turn. In a process that starts and ends threads one comes to a
 // stripe that another owns; after a few such meetings it takes the stripe over if the owner has
-// ended, and else goes elsewhere at random.
+// ended, and else goes elsewhere at random. In an entry of the parent (see above) none is taken
+// over: the thread that has forked still counts there as the owner, by its number in the parent.
 
 #include "cuguest/internal/per_context_table.h"
 
@@ -124,14 +125,15 @@ void Identify(PinningThread* thread) noexcept {
   thread->random = number;
 }
 
-// Another thread owns `stripe`, or none does. Whether this one does now.
-[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe) noexcept {
+// Another thread owns `stripe`, which is of an entry that `process` has made, or none does. Whether
+// this one does now.
+[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe, pid_t process) noexcept {
   constexpr unsigned kMeetings = Spread(8U, 1U);
   std::uint64_t owner = stripe->owner.load(std::memory_order_relaxed);
   if (owner != 0) {
     if (++thread->meetings < kMeetings) return false;
     thread->meetings = 0;
-    if (!HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {
+    if (process != getpid() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {
       thread->random = thread->random * 1664525U + 1013904223U;
       thread->stripe = (thread->random >> 16) % kStripes;
       return false;
@@ -162,12 +164,12 @@ struct Count {
 };
 
 // See Note [Stripes].
-inline Count CountIn(PinStripe* stripes) noexcept {
+inline Count CountIn(PinStripe* stripes, pid_t process) noexcept {
   PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
   if (__builtin_expect(thread.id == 0, 0)) Identify(&thread);
   PinStripe* const stripe = &stripes[thread.stripe];
   const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
-  return {stripe, __builtin_expect(is_own, 1) || Meet(&thread, stripe)};
+  return {stripe, __builtin_expect(is_own, 1) || Meet(&thread, stripe, process)};
 }
 
 // Ids are counted up by the driver, so their low bits differ; without ids, those of the
@@ -310,7 +312,7 @@ PerContextTable::Entry* PerContextTable::FindEntry(Predicate is_wanted) const no
 // See Note [Pins and ends].
 inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
                                                      const ContextRef& context) noexcept {
-  const Count count = CountIn(entry->stripes);
+  const Count count = CountIn(entry->stripes, entry->process);
   count.Up();
   entry->fence.Light();
   if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {
@@ -390,7 +392,7 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
 void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 
 PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
-  const Count count = CountIn(entry_->stripes);
+  const Count count = CountIn(entry_->stripes, entry_->process);
   count.Up();
   const Held held{entry_->value, count.stripe};
   table_->Finish(std::exchange(entry_, nullptr), EntryState::kReady);

@@ -52,8 +52,9 @@ inline std::uint64_t ThreadNumber() noexcept {
 
 // The kernel's number of the calling thread, which it gives to another when this one has ended.
 int KernelThread() noexcept;
-// Whether a thread of this process that had this number has ended, for certain: never in a forked
-// child, where the one thread that lives has a new number. What it wrote last can then be read.
+// Whether no thread of this process has this number, for certain. What a thread of the process that
+// had it wrote last can then be read. In a forked child this is so of each thread of the parent,
+// also of the one that forked, which goes on in the child with a new number.
 bool HasEnded(int kernel_thread) noexcept;
 
 // Of two threads that write one thing each and then read what the other has written, at least one

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For concurrency.h alone: locks, threads and forks, where there is POSIX.            tier: 1
+//
+// Note [What a child of a fork knows]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A child has its parent's variables, and one of its parent's threads. It notices by a page that
+// the kernel fills with zeros in every child (MADV_WIPEONFORK, Linux 4.14), whichever call made the
+// child and whatever was called in it before. Nothing of cuguest runs at the fork itself.
+//
+// The page holds the number of the process, which costs no system call to read, and a lock, which
+// is free in a child whatever the parent's threads were doing. A variable that is of the process
+// has beside it the number that it is valid for (WatchForks, ThisThread::process), and begins anew
+// in a process that has another one.
+//
+// Where the kernel has no such pages, a handler of pthread_atfork() clears the page. There a child
+// is not noticed that a bare system call made, nor in a handler that the host registered before.
 
 #ifndef CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_
 #define CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_
@@ -32,22 +46,25 @@ struct SharedConditionVariable {
 using ThreadId = pthread_t;
 inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
 
-// From here on the function is called in each child that this process forks, once or more often:
-// each of the threads that come first sees to it by itself. So none waits for another, nor a child
-// that was forked in its middle for a thread that it does not have. Where the C library has no
-// memory for it, the next call tries again.
-//
-// There is nothing to be called before a fork() or in the parent: glibc calls such handlers without
-// a lock, so that a library that another thread unloads meanwhile is gone when its own is called
-// (glibc 2.36; test/process/fork_test.cc, libraries_that_go_while_others_fork). In a child there is
-// no other thread.
+// Which process this is: see Note [What a child of a fork knows].
+class Process {
+ public:
+  // No ancestor of this process has had it; never 0. A system call the first time in a process.
+  static unsigned Number() noexcept;
+  // Where Number() is once it was called; 0 in a child in which it was not.
+  static const unsigned* NumberPlace() noexcept;
+  // `*valid_for` is the number of a process, or 0 for none yet. Makes it that of this one; in a
+  // child of that one it calls `in_child` first. Once, whichever thread comes first; the others
+  // wait for it.
+  static void Enter(std::atomic<unsigned>* valid_for, void (*in_child)()) noexcept;
+};
+
+// Called before each use of what `kInChild` makes anew in a child. From the first call on that is
+// called once in each child, before a call there returns. It locks nothing and calls no WatchForks.
 template <void (*kInChild)()>
 void WatchForks() noexcept {
-  static std::atomic<bool> s_watches{false};
-  if (s_watches.load(std::memory_order_acquire)) return;
-  if (pthread_atfork(nullptr, nullptr, kInChild) == 0) {
-    s_watches.store(true, std::memory_order_release);
-  }
+  static std::atomic<unsigned> s_valid_for{0};
+  Process::Enter(&s_valid_for, kInChild);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -35,6 +35,14 @@ using ThreadId = DWORD;
 inline ThreadId ThisThreadId() noexcept { return GetCurrentThreadId(); }
 
 // There are no forks.
+class Process {
+ public:
+  static unsigned Number() noexcept { return *NumberPlace(); }
+  static const unsigned* NumberPlace() noexcept {
+    static constexpr unsigned kNumber = 1;
+    return &kNumber;
+  }
+};
 template <void (*)()>
 void WatchForks() noexcept {}
 

@@ -259,6 +259,7 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
 
 bool CloseEnded() noexcept {
   bool has_closed = false;
+  records::ForgetParents();
   for (;;) {
     const ThisThread& here = *Here();
     // Then the last record is the topmost of the only resource there is.

@@ -54,19 +54,25 @@ Atomic<Letter*> g_letters{nullptr};
 // Serials below it are of scopes that were entered before this process was forked from another.
 Atomic<unsigned long long> g_first_of_process{0};
 
+void ForgetLettersInChild() {
+  for (Letter* letter = g_letters.load(std::memory_order_acquire); letter != nullptr;
+       letter = letter->next) {
+    letter->serial.store(0, std::memory_order_relaxed);
+  }
+  __atomic_store_n(&g_ended_elsewhere, 0, __ATOMIC_RELAXED);
+  g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
 // What the child has of its parent's stacks is nobody's: the driver does not work for it.
-void ForgetAllInChild() {
-  ThisThread* const here = Here();
+void ForgetAllInChild(ThisThread* here) noexcept {
   for (unsigned slot = 0; slot < here->room + ThisThread::kRoom; ++slot) At(slot).serial = 0;
   here->depth = 0;
   here->capture_modes = 0;
   here->kernel_thread = 0;
-  g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 // Once for a thread, and then once in kSerialsAtOnce uses of a record.
 unsigned long long NewSerials(ThisThread* here) noexcept {
-  WatchForks<&ForgetAllInChild>();
   if (here->kernel_thread == 0) here->kernel_thread = KernelThread();
   return g_serials.fetch_add(ThisThread::kSerialsAtOnce, std::memory_order_relaxed);
 }
@@ -169,6 +175,7 @@ Record* Find(unsigned slot, unsigned long long serial) noexcept {
 }
 
 Record* Add() noexcept {
+  ForgetParents();
   ThisThread& here = *Here();
   if (!MakeRoom(&here)) return nullptr;
   Record& record = At(here.depth++);
@@ -199,6 +206,15 @@ unsigned Top(Resource resource) noexcept {
     if (IsOpen(record) && ResourceOf(record) == resource) return slot;
   }
   return kNowhere;
+}
+
+void ForgetParents() noexcept {
+  ThisThread* const here = Here();
+  if (here->process_now != nullptr && here->IsOfProcess()) return;
+  WatchForks<&ForgetLettersInChild>();
+  if (here->process_now != nullptr) ForgetAllInChild(here);
+  here->process = Process::Number();
+  here->process_now = Process::NumberPlace();
 }
 
 bool IsOfParent(unsigned long long serial) noexcept {

@@ -41,7 +41,11 @@ void Free(unsigned slot) noexcept;
 constexpr unsigned kNowhere = ~0U;
 unsigned Top(Resource resource) noexcept;
 
-// Whether the scope was entered in the process that this one was forked from.
+// In a child, the records of this thread and what other threads have ended are the parent's, and
+// are forgotten. Called before they are looked at.
+void ForgetParents() noexcept;
+// Whether the scope was entered in the process that this one was forked from. Needs
+// ForgetParents().
 bool IsOfParent(unsigned long long serial) noexcept;
 
 // What a scope that has ended leaves behind until it can be closed. Its place is forgotten: the

@@ -57,7 +57,7 @@ void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept 
   if (Rarely(ThisThread::HasMail())) nesting::CloseEnded();
   ThisThread* const here = Here();
   Record* record = nullptr;
-  if (Mostly(here->HasRoom())) {
+  if (Mostly(here->IsReady())) {
     record = &SetInside(here, none, nullptr, where, Kind::kCaptureMode, false);
   } else {
     record = Begin(none.id);
@@ -78,7 +78,7 @@ CUresult Scope::LeaveCaptureMode(EndIs end) noexcept {
   const Record& record = PlaceIn(*here);
   const bool is_last = serial_ != 0 && record.serial == serial_ && calls_ == &kCalls &&
                        here->depth == slot_ + 1 && record.state == State::kLive &&
-                       !ThisThread::HasMail();
+                       here->IsOfProcess() && !ThisThread::HasMail();
   if (Rarely(!is_last)) return LeaveSpecially(end);
   serial_ = 0;
   const CUresult code = Restore(record.extra, where());

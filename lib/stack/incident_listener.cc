@@ -21,8 +21,8 @@ CUGUEST_BEGIN_NAMESPACE
 // more, as another listener may begin at its address. It remembers that address for Await() alone.
 //
 // A child that is forked has the walks of threads that it does not have: they go before anything
-// else happens there, and so does the lock. A thread may be in the middle of a change, so each
-// change of a list is one store, of what is complete.
+// else is done with the lists there, and so does the lock. A thread may be in the middle of a
+// change, so each change of a list is one store, of what is complete.
 struct IncidentListeners {
   struct Walk {
     IncidentListener* called;
@@ -39,14 +39,18 @@ struct IncidentListeners {
   static inline IncidentListener* first = nullptr;
   static inline Walk* walks = nullptr;
 
+  static Lock Locked() {
+    internal::WatchForks<&BeginAgain>();
+    return Lock(mutex);
+  }
+
   template <typename T>
   static void Link(T** place, T* to) {
     __atomic_store_n(place, to, __ATOMIC_RELEASE);
   }
 
   static void Add(IncidentListener* listener) {
-    internal::WatchForks<&BeginAgain>();
-    const Lock lock(mutex);
+    const Lock lock = Locked();
     IncidentListener** place = &first;
     while (*place != nullptr) place = &(*place)->next_;
     Link(place, listener);
@@ -54,7 +58,7 @@ struct IncidentListeners {
   }
 
   static void Remove(IncidentListener* listener) {
-    const Lock lock(mutex);
+    const Lock lock = Locked();
     IncidentListener** place = &first;
     while (*place != listener) place = &(*place)->next_;
     Link(place, listener->next_);
@@ -66,7 +70,7 @@ struct IncidentListeners {
   // Of one that somebody else removes, or has removed: waits until no other thread is in its
   // callback, unless this one is.
   static void Await(const IncidentListener* listener) {
-    const Lock lock(mutex);
+    const Lock lock = Locked();
     const internal::ThreadId here = internal::ThisThreadId();
     const auto is_in = [=](const Walk& walk) {
       return walk.called == listener || walk.ended == listener;
@@ -99,7 +103,7 @@ struct IncidentListeners {
   }
 
   static void Begin(Walk* walk) {
-    const Lock lock(mutex);
+    const Lock lock = Locked();
     *walk = {nullptr, nullptr, first, internal::ThisThreadId(), walks};
     Link(&walks, walk);
   }
@@ -107,7 +111,7 @@ struct IncidentListeners {
   // The next to be called; at the end the walk is over. A copy, since what is called may be
   // destroyed by its own callback.
   static bool Next(Walk* walk, IncidentCallback* callback, void** user) {
-    const Lock lock(mutex);
+    const Lock lock = Locked();
     walk->called = walk->next;
     walk->ended = nullptr;
     called_changed.notify_all();

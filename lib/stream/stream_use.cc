@@ -16,10 +16,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // A stream that somebody uses, from the first use to the end of the last. One of the process that
 // this one was forked from is left alone: CUDA does not work here then.
 struct UsedStream {
-  bool IsOfParent() const noexcept { return process != s_process; }
+  bool IsOfParent() const noexcept { return process != Process::Number(); }
 
-  static inline unsigned s_process = 0;  // another one in a child; getpid() calls the kernel
-  const unsigned process = s_process;
+  const unsigned process = Process::Number();
   StreamRef stream;
   unsigned users = 0;
   Atomic<bool> is_over{false};  // written with g_mutex held
@@ -34,9 +33,14 @@ UsedStream* g_first = nullptr;
 
 // Another thread of the parent's may have had the lock, in the middle of a change.
 void BeginAgainInChild() {
-  ++UsedStream::s_process;
   g_first = nullptr;
   new (&g_mutex) Mutex;
+}
+
+using Lock = std::lock_guard<Mutex>;
+Lock Locked() noexcept {
+  WatchForks<&BeginAgainInChild>();
+  return Lock(g_mutex);
 }
 
 // With g_mutex held. Of the streams with this handle, the one that is not over.
@@ -70,7 +74,7 @@ CUevent RecordLast(const StreamRef& stream) noexcept {
 void Leave(UsedStream* used) noexcept {
   if (used->IsOfParent()) return;
   {
-    const std::lock_guard<Mutex> lock(g_mutex);
+    const Lock lock = Locked();
     if (--used->users != 0) return;
     UsedStream** place = &g_first;
     while (*place != used) place = &(*place)->next;
@@ -85,11 +89,10 @@ void Leave(UsedStream* used) noexcept {
 }  // namespace
 
 bool StreamUse::Begin(const StreamRef& stream) noexcept {
-  WatchForks<&BeginAgainInChild>();
   auto* made = new (std::nothrow) UsedStream;  // not while the lock is held
   if (made == nullptr) return false;
   {
-    const std::lock_guard<Mutex> lock(g_mutex);
+    const Lock lock = Locked();
     used_ = Find(stream);
     if (used_ == nullptr) {
       used_ = std::exchange(made, nullptr);
@@ -107,7 +110,7 @@ bool StreamUse::is_over() const noexcept {
 }
 
 CUevent StreamUse::last() const noexcept {
-  const std::lock_guard<Mutex> lock(g_mutex);
+  const Lock lock = Locked();
   return used_->last;
 }
 
@@ -115,7 +118,7 @@ void StreamUse::End() noexcept { Leave(std::exchange(used_, nullptr)); }
 
 EndOfStream::EndOfStream(const StreamRef& stream) noexcept
     : used_([&] {
-        const std::lock_guard<Mutex> lock(g_mutex);
+        const Lock lock = Locked();
         UsedStream* const used = Find(stream);
         if (used == nullptr) return used;
         ++used->users;  // this one
@@ -124,7 +127,7 @@ EndOfStream::EndOfStream(const StreamRef& stream) noexcept
       }()) {
   if (used_ == nullptr) return;
   const CUevent last = RecordLast(stream);
-  const std::lock_guard<Mutex> lock(g_mutex);
+  const Lock lock = Locked();
   used_->last = last;
 }
 
@@ -136,7 +139,7 @@ void EndOfStream::Undo() noexcept {
   if (used_ == nullptr) return;
   CUevent last = nullptr;
   {
-    const std::lock_guard<Mutex> lock(g_mutex);
+    const Lock lock = Locked();
     used_->is_over.store(false, std::memory_order_release);
     last = std::exchange(used_->last, nullptr);
   }

@@ -5,13 +5,18 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -31,6 +36,7 @@
 #include "cuguest/exact_guard.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/peer_access.h"
@@ -57,6 +63,60 @@ using cuguest_test::Fork;
 using cuguest_test::MakeContext;
 
 constexpr unsigned kSecondsToHang = 20;  // alarm() ends who takes longer
+
+// As Fork(); the C library calls no handler in the child.
+void ForkBySystemCall(const std::function<void()>& in_child) {
+  std::fflush(stdout);
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  CHECK(child >= 0);
+  if (child == 0) {
+    in_child();
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// As Fork(), in a handler of the host's, which was registered before cuguest was used.
+const std::function<void()>* g_in_handler = nullptr;
+void RegisterHandlerOfHost() {
+  const auto handle = [] {
+    if (g_in_handler != nullptr) (*g_in_handler)();
+  };
+  CHECK(pthread_atfork(nullptr, nullptr, +handle) == 0);
+}
+void ForkWithHandlerOfHost(const std::function<void()>& in_child) {
+  g_in_handler = &in_child;
+  Fork([] {});
+  g_in_handler = nullptr;
+}
+
+struct WayToFork {
+  const char* name;
+  void (*fork)(const std::function<void()>& in_child);
+};
+// The kernel is older than MADV_WIPEONFORK.
+std::atomic<bool> g_wipes_nothing{false};
+std::atomic<int> g_refused_advice{0};
+
+// Without pages that are wiped in a child, there is nothing to notice the other two by.
+std::vector<WayToFork> WaysToFork() {
+  constexpr int kNoAdvice = -1;
+  constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK
+  const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const page =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(page != MAP_FAILED);
+  const bool wipes = !g_wipes_nothing && syscall(SYS_madvise, page, size, kNoAdvice) != 0 &&
+                     syscall(SYS_madvise, page, size, kWipeOnFork) == 0;
+  CHECK(munmap(page, size) == 0);
+  if (!wipes) return {{"fork", &Fork}};
+  return {{"fork", &Fork},
+          {"system call", &ForkBySystemCall},
+          {"handler of the host", &ForkWithHandlerOfHost}};
+}
 
 bool Mentions(const absl::Status& status, const char* words) {
   return std::string(status.message()).find(words) != std::string::npos;
@@ -169,6 +229,105 @@ void ScopesHeldAcrossAFork() {
   CHECK(primary->Release().ok());
 }
 
+// The end is the first thing that the child does with cuguest, on the thread of the scope or on
+// another one.
+void AnEndIsTheFirstThingInAChild() {
+  RegisterHandlerOfHost();
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  const CUcontext next = MakeContext();
+  std::optional<ContextGuard> guard;
+  std::optional<cuguest::ExactGuard> exact;
+  std::optional<cuguest::CaptureModeGuard> mode;
+  std::optional<cuguest::NoContextGuard> none;
+  std::optional<cuguest::HostScope> host;
+  struct Kind {
+    const char* name;
+    std::function<void()> enter;
+    std::function<CUresult()> leave;
+  };
+  const Kind kinds[] = {
+      {"elided guard", [&] { guard.emplace(context); }, [&] { return guard->Leave(); }},
+      {"guard", [&] { guard.emplace(next); }, [&] { return guard->Leave(); }},
+      {"exact guard", [&] { exact.emplace(next); }, [&] { return exact->Leave(); }},
+      {"capture mode", [&] { mode.emplace(); }, [&] { return mode->Leave(); }},
+      {"no context", [&] { none.emplace(); }, [&] { return none->Leave(); }},
+      {"host scope", [&] { host.emplace(); }, [&] { return host->Leave(); }},
+  };
+  const ContextGuard outer(context);
+  for (const auto& [way, fork_by] : WaysToFork()) {
+    for (const Kind& kind : kinds) {
+      for (const bool is_own_thread : {true, false}) {
+        std::printf("%s, %s, %s thread\n", way, kind.name, is_own_thread ? "own" : "other");
+        kind.enter();
+        fork_by([&] {
+          if (Sim::IsActive()) Sim::ResetCalls();
+          CUresult code = CUDA_ERROR_UNKNOWN;
+          if (is_own_thread) {
+            code = kind.leave();
+          } else {
+            std::thread([&] { code = kind.leave(); }).join();
+          }
+          if (Sim::IsActive()) CHECK(Sim::TotalCalls() == 0);
+          CHECK(code == CUDA_SUCCESS);
+          CHECK(cuguest::IncidentCount() == 0);
+          CHECK(cuguest_pop() == CUDA_ERROR_ILLEGAL_STATE);
+        });
+        CHECK(kind.leave() == CUDA_SUCCESS);
+      }
+    }
+  }
+}
+
+// What a thread that ends leaves open, another one ends: nothing of it is kept.
+void EndOnThreadsThatEnd(int threads) {
+  const CUcontext context = MakeContext();
+  const ContextGuard outer(context);
+  for (int i = 0; i < threads; ++i) {
+    cuguest::ContextScope scope;
+    std::thread([&] { CHECK(scope.Enter(context) == CUDA_SUCCESS); }).join();
+    static_cast<void>(scope.Leave());
+  }
+  CHECK(cuguest::internal::g_ended_elsewhere <= 1);
+}
+
+// A scope before CUDA needs no driver: neither the parent's thread nor what others have ended on it
+// is anything to the child, which can use CUDA.
+void AScopeBeforeCuInitInAParent() {
+  RegisterHandlerOfHost();
+  CHECK(Driver::Get().ok());
+  std::optional<cuguest::HostScope> host;
+  host.emplace();
+  for (const auto& [way, fork_by] : WaysToFork()) {
+    std::printf("%s\n", way);
+    fork_by([&] {
+      CHECK(Driver::GetInitialized().ok());
+      EndOnThreadsThatEnd(/*threads=*/100);
+      const CUcontext context = MakeContext();
+      std::optional<ContextGuard> guard;
+      guard.emplace(context);
+      std::thread([&] { CHECK(guard->Leave() == CUDA_ERROR_NOT_READY); }).join();
+      { const ContextGuard closes_it(context); }
+      CHECK(cuguest::testing::StackProbe::Take().stack().empty());
+      CHECK(host->Leave() == CUDA_SUCCESS);
+      CHECK(cuguest::internal::g_ended_elsewhere <= 1);
+    });
+  }
+  std::thread([&] { CHECK(host->Leave() == CUDA_ERROR_NOT_READY); }).join();
+  CHECK(cuguest::internal::g_ended_elsewhere == 1);
+  for (const auto& [way, fork_by] : WaysToFork()) {
+    std::printf("%s, with an end elsewhere\n", way);
+    fork_by([&] {
+      CHECK(Driver::GetInitialized().ok());
+      const ContextGuard guard(MakeContext());
+      CHECK(guard.ok());
+      const ContextGuard nested(MakeContext());
+      CHECK(nested.ok());
+      CHECK(cuguest::internal::g_ended_elsewhere == 0);
+    });
+  }
+}
+
 // The C library has no memory for another function that it calls in children.
 std::atomic<bool> g_watches_no_forks{false};
 
@@ -181,9 +340,22 @@ std::string WhyNotItsOwn() {
 #endif
 }
 
+void AnEndInAChildWithoutWipedPages() {
+  g_wipes_nothing = true;
+  AnEndIsTheFirstThingInAChild();
+  CHECK(g_refused_advice > 0);
+}
+
+void AScopeBeforeCuInitWithoutWipedPages() {
+  g_wipes_nothing = true;
+  AScopeBeforeCuInitInAParent();
+  CHECK(g_refused_advice > 0);
+}
+
 void AWatchOfForksThatFailedIsTriedAgain() {
   CHECK(Driver::GetInitialized().ok());
   const CUcontext context = MakeContext();
+  g_wipes_nothing = true;
   g_watches_no_forks = true;
   CHECK(ContextGuard(context).ok());
   g_watches_no_forks = false;
@@ -277,6 +449,7 @@ void AStreamThatEndsInAChildBeforeCuInit() {
 
 // A thread is in a callback when the process forks, which the child does not have.
 void AListenerThatIsCalledAcrossAFork() {
+  RegisterHandlerOfHost();
   CHECK(Driver::GetInitialized().ok());
   const CUcontext context = MakeContext();
   static std::atomic<bool> s_is_inside{false};
@@ -291,13 +464,16 @@ void AListenerThatIsCalledAcrossAFork() {
   CHECK(cuguest_incident_listener_register(&of_c, +ignore, nullptr) == 0);
   std::thread guest([context] { const ContextGuard unasked(nullptr); });
   while (!s_is_inside) usleep(100);
-  Fork([&] {
-    alarm(kSecondsToHang);
-    listener.reset();
-    CHECK(cuguest_incident_listener_remove(&of_c) == 0);
-    { const ContextGuard unasked(context); }
-    const IncidentListener another(+wait, nullptr);
-  });
+  for (const auto& [way, fork_by] : WaysToFork()) {
+    std::printf("%s\n", way);
+    fork_by([&] {
+      alarm(kSecondsToHang);
+      listener.reset();
+      CHECK(cuguest_incident_listener_remove(&of_c) == 0);
+      { const ContextGuard unasked(context); }
+      const IncidentListener another(+wait, nullptr);
+    });
+  }
   s_may_return = true;
   guest.join();
   CHECK(cuguest_incident_listener_remove(&of_c) == 0);
@@ -419,6 +595,16 @@ void AForkBeforeCuInit() {
 
 // Instead of the C library's, for every object of this process. A sanitizer has its own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" [[gnu::visibility("default")]] int madvise(void* begin, std::size_t size,
+                                                      int advice) noexcept {
+  if (g_wipes_nothing) {
+    ++g_refused_advice;
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_madvise, begin, size, advice));
+}
+
 extern "C" [[gnu::visibility("default")]] int dl_iterate_phdr(Visitor* visitor, void* data) {
   static auto* const s_walk =
       reinterpret_cast<int (*)(Visitor*, void*)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
@@ -443,8 +629,24 @@ int main(int argc, char** argv) {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
           {"scopes_held_across_a_fork", &ScopesHeldAcrossAFork},
+          {"an_end_is_the_first_thing_in_a_child", &AnEndIsTheFirstThingInAChild},
+          {"a_scope_before_cuinit_in_a_parent", &AScopeBeforeCuInitInAParent},
           {"a_watch_of_forks_that_failed_is_tried_again",
            &AWatchOfForksThatFailedIsTriedAgain,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyNotItsOwn},
+          {"an_end_in_a_child_without_wiped_pages",
+           &AnEndInAChildWithoutWipedPages,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyNotItsOwn},
+          {"a_scope_before_cuinit_without_wiped_pages",
+           &AScopeBeforeCuInitWithoutWipedPages,
            {},
            0,
            cuguest_test::On::kAnyDriver,

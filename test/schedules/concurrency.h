@@ -120,6 +120,14 @@ using SharedConditionVariable = ConditionVariable;
 using ThreadId = int;
 inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
 
+class Process {
+ public:
+  static unsigned Number() noexcept { return *NumberPlace(); }
+  static const unsigned* NumberPlace() noexcept {
+    static constexpr unsigned kNumber = 1;
+    return &kNumber;
+  }
+};
 template <void (*)()>
 void WatchForks() noexcept {}
 

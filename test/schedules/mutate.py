@@ -94,7 +94,8 @@ MUTATIONS = {
     ],
     # A stripe is taken from an owner that lives: both write its count.
     "takes_from_the_living": [
-        ("    if (!HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {\n", "    if (false) {\n"),
+        ("    if (process != getpid() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {\n",
+         "    if (false) {\n"),
     ],
     "forgets_without_waiting": [
         ("  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),

@@ -94,7 +94,7 @@ class CUGUEST_API Scope {
     CUresult code = CUDA_ERROR_INVALID_CONTEXT;
     if (Mostly(ours.context != nullptr)) code = GetCurrent(&caller);
     ThisThread* const here = Here();
-    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterSlowly(ours.id, caller, code);
+    if (Rarely(code != CUDA_SUCCESS || !here->IsReady())) return EnterSlowly(ours.id, caller, code);
     const bool pushes = Rarely(always_pushes || caller != ours.context);
     if (ours.IsKnown()) code = CheckIncarnation(ours);
     if (code == CUDA_SUCCESS && pushes) code = Push(ours.context);
@@ -114,7 +114,7 @@ class CUGUEST_API Scope {
   CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
     Prepare(current.Seen().context, false, where);
     ThisThread* const here = Here();
-    if (Rarely(!here->HasRoom())) {
+    if (Rarely(!here->IsReady())) {
       return EnterSlowly(current.Seen().id, current.Seen().context, CUDA_SUCCESS);
     }
     SetInside(here, current.Seen(), current.Seen().context, where, Kind::kElided, false);
@@ -169,7 +169,7 @@ class CUGUEST_API Scope {
   [[nodiscard]] CUGUEST_HIDE bool IsOnTop(const ThisThread& here) const noexcept {
     const Record& record = PlaceIn(here);
     return record.serial == serial_ && here.depth == slot_ + 1 && record.IsAsEntered() &&
-           calls_ == &kCalls;
+           calls_ == &kCalls && here.IsOfProcess();
   }
   // Closes the record, which is on top and of which nothing is left to restore.
   CUGUEST_HIDE void Leave(ThisThread* here) noexcept {

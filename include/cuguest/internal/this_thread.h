@@ -112,6 +112,11 @@ struct ThisThread {
     return depth < kRoom && records[depth].serial % kSerialsAtOnce != 0 &&
            (depth == 0 || !HasMail());
   }
+  // Needs HasRoom(), or a record. False in a child of the process that has made the records.
+  [[nodiscard]] CUGUEST_HIDE bool IsOfProcess() const noexcept {
+    return __atomic_load_n(process_now, __ATOMIC_RELAXED) == process;
+  }
+  [[nodiscard]] CUGUEST_HIDE bool IsReady() const noexcept { return HasRoom() && IsOfProcess(); }
   [[nodiscard]] CUGUEST_HIDE static bool HasMail() noexcept {
     return __atomic_load_n(&g_ended_elsewhere, __ATOMIC_RELAXED) != 0;
   }
@@ -119,12 +124,14 @@ struct ThisThread {
   unsigned depth;          // records that are in use, kFree ones among them
   unsigned room;           // of `deep` and what is below it
   unsigned capture_modes;  // of them kCaptureMode
+  unsigned process;        // whose records these are
   // Neither a pthread_t nor the address of a thread_local will do: both are used again as
   // soon as a thread has ended. 0 until it is asked for.
   unsigned long long number;
-  int kernel_thread;  // gettid(); 0 until a scope begins
-  SeenContext seen;   // the last one; see current_context.h
-  DeepRecords* deep;  // the last of those that are deeper than kRoom
+  int kernel_thread;            // gettid(); 0 until a scope begins
+  SeenContext seen;             // the last one; see current_context.h
+  DeepRecords* deep;            // the last of those that are deeper than kRoom
+  const unsigned* process_now;  // which process this is; nullptr until a scope begins
   Record records[kRoom];
 };
 #ifdef CUGUEST_SCHEDULED_THREADS
