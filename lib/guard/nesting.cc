@@ -260,6 +260,7 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
 bool CloseEnded() noexcept {
   bool has_closed = false;
   for (;;) {
+    records::DropFree();
     const ThisThread& here = *Here();
     // Then the last record is the topmost of the only resource there is.
     const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();

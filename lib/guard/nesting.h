@@ -49,7 +49,8 @@ CUresult Enter(Record* record, const CUcontext* current) noexcept;
 CUresult Close(unsigned slot, Location where) noexcept;
 // The same, where asking for the top, or popping it, has given `code` and `popped`.
 CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept;
-// Closes those that have ended and are on top by now. Whether there was one.
+// Closes those that have ended and are on top by now, and gives back the places of those that are
+// free there. Whether one was closed.
 bool CloseEnded() noexcept;
 
 // Whether the record is the topmost open one of its resource, once the pushes of cuguest_push()
