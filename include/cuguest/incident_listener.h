@@ -22,7 +22,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
 /// CUDA if it leaves the stack as it found it, and guards of its own. It may end the scope that
 /// reports: if that was to move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE and is
-/// outside. It has to return: it neither throws nor leaves by longjmp().
+/// outside; its end returns what it found. It has to return: it neither throws nor leaves by
+/// longjmp().
 using IncidentCallback = void (*)(const Incident& incident, void* user);
 
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
