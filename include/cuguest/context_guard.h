@@ -132,7 +132,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         the other, the guard may be outside, with the caller's context current; Reassert()
   ///         tells. Its end returns what leaving gave. CUDA_ERROR_ILLEGAL_STATE, and nothing done:
   ///         another guard of this copy of cuguest is inside it, a HostScope has taken it out, or
-  ///         it is bound to another thread (result() stays as it was), or a listener left it.
+  ///         it is bound to another thread (result() stays as it was), or a listener has left it.
   /// Cost:   at most three driver calls for a change, one if there is none; one more by reference.
   [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context,
                                              Location where = Location::Here()) noexcept {

@@ -22,7 +22,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
 /// CUDA if it leaves the stack as it found it, and guards of its own. It may end the scope that
 /// reports: if that was to move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE and is
-/// outside. It has to return: it neither throws nor leaves by longjmp().
+/// outside; its end returns what it found. It does not throw, and leaves by longjmp() from
+/// functions of c.h alone, which says what holds then.
 using IncidentCallback = void (*)(const Incident& incident, void* user);
 
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
@@ -33,7 +34,8 @@ using IncidentCallback = void (*)(const Incident& incident, void* user);
 ///          anything but unloading the code that runs. Two callbacks that destroy each other's
 ///          listener at the same time wait for each other for ever; so does a destructor under a
 ///          lock that the callback takes.
-/// Cost:    no allocation; no lock of ours is held while a callback runs.
+/// Cost:    no allocation, unless more than 16 incidents are reported at one time: without memory
+///          for that, one is counted and no listener called. No lock of ours is held meanwhile.
 class [[nodiscard]] CUGUEST_API IncidentListener {
  public:
   /// `callback` must not be null.

@@ -51,7 +51,7 @@ struct Reference;
 /// Cost:    making and dropping a copy are one atomic operation each, on a cache line that few
 ///          threads share while the first holder is attached; no driver call, no lock. Attaching a
 ///          context that is attached already: one driver call more (cuCtxGetId, contention-free).
-///          The last holder of a context made here: three. docs/cost.md has the times.
+///          The last holder of a context made here: three, or four where it is current.
 /// Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that, a
 ///          new context of the host's that took over the handle joins what was attached before;
 ///          Create is exact.

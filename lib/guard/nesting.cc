@@ -86,13 +86,6 @@ Finding Mend(unsigned slot, const Incarnation& caller, FirstLook look) {
   return RepairPushed(record.ours, caller, look.popped);
 }
 
-// What leaving gave when the scope was moved or reasserted, and its end is to return: the caller's
-// context is over, or its stack could not be restored. What those two return is about the context
-// that they enter.
-CUresult Owed(const Record& record) {
-  return record.owner == Record::Owner::kStaleScope ? record.result : CUDA_SUCCESS;
-}
-
 // Takes what is left of the record off the stack. What it finds is to be reported.
 Finding Leave(unsigned slot, const FirstLook& look) {
   if (look.is_clean) return {};
@@ -112,6 +105,8 @@ void PutOut(Record* record, const Finding& finding, unsigned host) noexcept {
   const bool may_be_gone = finding.happened && finding.kind == Incident::Kind::kDestroyed;
   const bool is_gone = may_be_gone && !IsOfNone(*record) && !stack::IsAlive(record->ours);
   record->result = is_gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+  const CUresult owed = Owed(*record);
+  record->owed = owed == CUDA_SUCCESS && host == kNobody ? finding.Code() : owed;
   record->extra = host;
   record->state = State::kOut;
   if (record->owner == Record::Owner::kScope) record->owner = Record::Owner::kStaleScope;
@@ -261,6 +256,7 @@ bool CloseEnded() noexcept {
   bool has_closed = false;
   records::ForgetParents();
   for (;;) {
+    records::DropFree();
     const ThisThread& here = *Here();
     // Then the last record is the topmost of the only resource there is.
     const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
@@ -283,37 +279,33 @@ bool CloseEnded() noexcept {
 
 namespace {
 
-// Leaves, on the way to another context or back to its own. What the end of the scope owes.
-CUresult LeaveOwing(unsigned slot, const FirstLook& look) {
-  const CUresult owed = Owed(records::At(slot));
-  const CUresult left = LeaveFor(slot, look, kNobody);
-  return owed != CUDA_SUCCESS ? owed : left;
+// Outside until its scope ends or is moved.
+void GiveUp(Record* record, CUresult why) {
+  record->state = State::kGone;
+  record->result = why;
 }
 
-// What LeaveOwing() took out, once the listeners have returned: nullptr if one of them has ended
-// the scope, or has left another open above its place, so that it cannot come back and is given
-// back.
+// What LeaveFor() took out for nobody, once the listeners have returned: nullptr if one of them has
+// ended the scope, or has left another open above its place, so that it cannot come back.
 Record* StillOut(unsigned slot, unsigned long long serial) {
   Record* const record = records::Find(slot, serial);
   if (record == nullptr || record->state != State::kOut) return nullptr;
   const unsigned top = records::Top(records::Resource::kContextStack);
   if (top == records::kNowhere || top < slot) return record;
-  records::Free(slot);
+  GiveUp(record, CUDA_ERROR_ILLEGAL_STATE);
   return nullptr;
 }
 
-// Enters what was left in LeaveFor(); gives the record back if that fails.
-CUresult Return(unsigned slot, CUresult owed, bool* is_inside) {
-  const CUresult code = EnterAgain(&records::At(slot));
-  *is_inside = code == CUDA_SUCCESS;
-  if (*is_inside) records::At(slot).result = owed;
-  if (!*is_inside) records::Free(slot);
+// Enters what LeaveFor() left.
+CUresult Return(Record* record) {
+  const CUresult code = EnterAgain(record);
+  if (code != CUDA_SUCCESS) GiveUp(record, code);
   return code;
 }
 
 }  // namespace
 
-CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept {
+CUresult Move(unsigned slot, const Incarnation& to, Location where) noexcept {
   Record* record = &records::At(slot);
   const Incarnation before = record->ours;
   const CUcontext caller = record->caller;
@@ -336,42 +328,39 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_ins
   if (code != CUDA_SUCCESS) return code;  // before anything is done
   const FirstLook look = Look(*record);
   const unsigned long long serial = record->serial;
-  const CUresult owed = LeaveOwing(slot, look);
+  static_cast<void>(LeaveFor(slot, look, kNobody));
   record = StillOut(slot, serial);
-  *is_inside = record != nullptr;
   if (record == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  const CUresult left = record->result;
   record->ours = look.is_clean ? Incarnation::Unknown(to.context) : to;  // checked just now
-  record->result = CUDA_SUCCESS;
   code = Enter(record, look.is_clean ? &caller : nullptr);
   record->ours = to;
   if (code == CUDA_SUCCESS) {
-    record->result = owed;
     record->file = where.file;
     record->line = where.line;
     return code;
   }
   record->ours = before;
-  record->result = left;
-  static_cast<void>(Return(slot, owed, is_inside));
+  static_cast<void>(Return(record));
   return code;
 }
 
-CUresult Reassert(unsigned slot, bool* is_inside) noexcept {
+CUresult Reassert(unsigned slot) noexcept {
   const Record& record = records::At(slot);
+  const unsigned long long serial = record.serial;
   CUcontext top = nullptr;
+  CUresult code = CUDA_SUCCESS;
   if (record.kind != Kind::kExact && GetCurrent(&top) == CUDA_SUCCESS &&
       top == record.ours.context) {
-    const CUresult code = record.ours.IsKnown() ? CheckIncarnation(record.ours) : CUDA_SUCCESS;
+    if (record.ours.IsKnown()) code = CheckIncarnation(record.ours);
     if (code == CUDA_SUCCESS) return code;
-    *is_inside = false;  // there is nothing to come back into
-    static_cast<void>(Close(slot, {record.file, record.line}));
+  }
+  static_cast<void>(LeaveFor(slot, Look(record), kNobody));
+  Record* const out = StillOut(slot, serial);
+  if (code != CUDA_SUCCESS) {  // there is nothing to come back into
+    if (out != nullptr) GiveUp(out, code);
     return code;
   }
-  const unsigned long long serial = record.serial;
-  const CUresult owed = LeaveOwing(slot, Look(record));
-  *is_inside = StillOut(slot, serial) != nullptr;
-  return *is_inside ? Return(slot, owed, is_inside) : CUDA_ERROR_ILLEGAL_STATE;
+  return out != nullptr ? Return(out) : CUDA_ERROR_ILLEGAL_STATE;
 }
 
 }  // namespace nesting

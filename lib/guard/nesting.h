@@ -49,7 +49,8 @@ CUresult Enter(Record* record, const CUcontext* current) noexcept;
 CUresult Close(unsigned slot, Location where) noexcept;
 // The same, where asking for the top, or popping it, has given `code` and `popped`.
 CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept;
-// Closes those that have ended and are on top by now. Whether there was one.
+// Closes those that have ended and are on top by now, and gives back the places of those that are
+// free there. Whether one was closed.
 bool CloseEnded() noexcept;
 
 // Whether the record is the topmost open one of its resource, once the pushes of cuguest_push()
@@ -64,9 +65,16 @@ inline bool IsPush(const Record& record) noexcept {
 }
 
 // Of the topmost open record, which is kElided or kPushed. Where it could not enter again, it is
-// given back, and `is_inside` false.
-CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept;
-CUresult Reassert(unsigned slot, bool* is_inside) noexcept;  // or kExact
+// kGone; a listener may have closed it.
+CUresult Move(unsigned slot, const Incarnation& to, Location where) noexcept;
+CUresult Reassert(unsigned slot) noexcept;  // or kExact
+
+// What leaving gave when the scope was moved or reasserted, and its end is to return: the caller's
+// context is over, or its stack could not be restored. What those two return is about the context
+// that they enter.
+inline CUresult Owed(const Record& record) noexcept {
+  return record.owner == Record::Owner::kStaleScope ? record.owed : CUDA_SUCCESS;
+}
 
 // The parts of these, for the kinds that are in sources of their own.
 
@@ -83,7 +91,8 @@ struct FirstLook {
 FirstLook Look(const Record& record) noexcept;
 // As Close(), after Look().
 CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexcept;
-// Takes the record out, as the end of its scope would leave it, for the HostScope at `host`.
+// Takes the record out, as the end of its scope would leave it, for the HostScope at `host`, which
+// returns what leaving gives; for nobody (kNowhere), the end of the scope owes that.
 CUresult LeaveFor(unsigned slot, const FirstLook& look, unsigned host) noexcept;
 // Out until it is entered again or given back. Its entries are let go.
 void PutOut(Record* record, const Finding& finding, unsigned host) noexcept;

@@ -188,13 +188,17 @@ Record* Add() noexcept {
 }
 
 void Free(unsigned slot) noexcept {
-  ThisThread& here = *Here();
   Record& record = At(slot);
   if (record.kind == Record::Kind::kExact) std::free(record.entries);
   if (record.kind == Record::Kind::kCaptureMode && record.state != State::kFree) {
-    --here.capture_modes;
+    --Here()->capture_modes;
   }
   record.state = State::kFree;
+  DropFree();
+}
+
+void DropFree() noexcept {
+  ThisThread& here = *Here();
   while (here.depth > 0 && At(here.depth - 1).state == State::kFree) --here.depth;
   GiveRoomBack(&here);
 }

@@ -36,6 +36,9 @@ Record* Find(unsigned slot, unsigned long long serial) noexcept;
 Record* Add() noexcept;
 // Ends the use of the one at `slot`, and of its entries.
 void Free(unsigned slot) noexcept;
+// Gives the places back of those on top that are free: a scope that ends in line looks at the one
+// below it alone.
+void DropFree() noexcept;
 
 // The place of the topmost open one of `resource`; kNowhere if there is none.
 constexpr unsigned kNowhere = ~0U;

@@ -105,10 +105,11 @@ CUresult Scope::ResultNow() const noexcept {
   if (record == nullptr) {
     return records::IsOfParent(serial) ? CUDA_SUCCESS : EndElsewhere(serial);
   }
-  if (record->state != State::kLive) {  // a HostScope has it, or had
+  if (record->state != State::kLive) {  // a HostScope has it, or had; or it could not be moved
+    const CUresult owed = nesting::Owed(*record);
     records::Free(slot_);
     nesting::CloseEnded();
-    return CUDA_SUCCESS;
+    return owed;
   }
   if (!nesting::IsTopmost(slot_)) {
     records::MarkEnded(record);
@@ -154,11 +155,7 @@ Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
     return nullptr;
   }
   if (record->state == State::kGone) {
-    *why_not = result_ = record->result;
-    asked_ = true;
-    serial_ = 0;
-    records::Free(slot_);
-    nesting::CloseEnded();
+    *why_not = Moved(serial_, record->result);
     return nullptr;
   }
   return record->state == State::kLive && nesting::IsTopmost(slot_) ? record : nullptr;
@@ -167,35 +164,39 @@ Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
 // As MoveTo(), of a scope that is inside and of this copy.
 CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
   CUresult why_not;
-  if (OwnOnTop(&why_not) != nullptr) {
-    result_ = MoveInside(to, where);
-    return JustEntered();
+  if (OwnOnTop(&why_not) != nullptr) return MoveInside(to, where);
+  const Record* const record = Own();
+  if (serial_ == 0 || (record != nullptr && record->state == State::kGone)) {
+    return EnterInstead(to, where);
   }
-  if (serial_ != 0) {
-    if (Own() != nullptr) result_ = why_not;
-    return why_not;
-  }
-  // A HostScope could not enter it again.
+  if (record != nullptr) result_ = why_not;
+  return why_not;
+}
+
+// Of one that could not come back. If it owes something, so does its end now.
+CUresult Scope::EnterInstead(const Incarnation& to, Location where) noexcept {
+  const unsigned slot = slot_;
+  const unsigned long long serial = serial_;
+  const int thread = thread_;
   Enter(to, always_pushes_, where);
+  if (serial == 0) return JustEntered();
+  if (serial_ == 0) {
+    slot_ = slot;
+    serial_ = serial;
+    thread_ = thread;
+  } else {
+    Record& entered = records::At(slot_);
+    entered.owner = Record::Owner::kStaleScope;
+    entered.owed = records::At(slot).owed;
+    records::Free(slot);
+  }
   return JustEntered();
 }
 
 CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
-  if (to.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  bool is_inside = true;
   const unsigned long long serial = serial_;
-  const CUresult code = nesting::Move(slot_, to, where, &is_inside);
-  if (is_inside) {
-    const Record& record = records::At(slot_);
-    context_ = record.ours.context;
-    caller_ = record.caller;
-    file_ = record.file;
-    line_ = record.line;
-  } else {
-    if (serial_ == serial) serial_ = 0;  // a listener may have entered it anew
-    nesting::CloseEnded();
-  }
-  return code;
+  const bool is_one = to.context != nullptr;
+  return Moved(serial, is_one ? nesting::Move(slot_, to, where) : CUDA_ERROR_INVALID_CONTEXT);
 }
 
 CUresult Scope::Reassert() noexcept {
@@ -203,13 +204,27 @@ CUresult Scope::Reassert() noexcept {
   if (calls_ != &kCalls) return calls_->reassert(this);
   CUresult code;
   if (OwnOnTop(&code) == nullptr) return code;
-  bool is_inside = true;
   const unsigned long long serial = serial_;
-  result_ = nesting::Reassert(slot_, &is_inside);
-  if (!is_inside) {
-    if (serial_ == serial) serial_ = 0;
+  return Moved(serial, nesting::Reassert(slot_));
+}
+
+// After the scope whose record has this serial was moved or reasserted, with `code`. A listener may
+// have left it, and entered it anew. Outside it has a record only if its end owes something.
+CUresult Scope::Moved(unsigned long long serial, CUresult code) noexcept {
+  if (serial_ != serial && serial_ != 0) return code;
+  const Record* const record = serial_ != 0 ? Own() : nullptr;
+  if (record != nullptr && record->state == State::kLive) {
+    context_ = record->ours.context;
+    caller_ = record->caller;
+    file_ = record->file;
+    line_ = record->line;
+  } else {
+    const bool owes = record != nullptr && nesting::Owed(*record) != CUDA_SUCCESS;
+    if (record != nullptr && !owes) records::Free(slot_);
+    if (!owes) serial_ = 0;
     nesting::CloseEnded();
   }
+  result_ = code;
   return JustEntered();
 }
 

@@ -3,40 +3,24 @@
 #include "lib/share/ending.h"
 
 #include "lib/core/driver_access.h"
-#include "lib/share/system.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
-namespace {
-
-struct Destruction {
-  const DriverTable* driver;
-  CUcontext context;
-  CUresult code;
-};
-
-void Destroy(void* data) {
-  auto* const destruction = static_cast<Destruction*>(data);
-  destruction->code = destruction->driver->CtxDestroy(destruction->context);
-}
-
-}  // namespace
 
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
-  Destruction destruction{nullptr, context, CUDA_SUCCESS};
-  CUresult& code = destruction.code;
-  destruction.driver = TryDriver(&code);
-  if (destruction.driver != nullptr) code = CheckIncarnation(*destruction.driver, {context, id});
-  if (code == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
-  if (code != CUDA_SUCCESS) return code;
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* const driver = TryDriver(&code);
+  if (driver != nullptr) code = CheckIncarnation(*driver, {context, id});
   CUcontext current = nullptr;
-  static_cast<void>(destruction.driver->CtxGetCurrent(&current));
-  // cuCtxDestroy takes the entry of a context that is current off the calling thread's
-  // stack, which would make something else current behind the caller's back. A thread of
-  // its own has an empty stack, and an entry that stays behind may be popped safely
-  // (cudasim/test/destroyed_facts_test.cc).
-  if (current != context || !RunOnNewThread(&Destroy, &destruction)) {
-    Destroy(&destruction);  // of what is current: better a popped entry than a leak
+  if (code == CUDA_SUCCESS) code = stack::Current(&current);
+  // cuCtxDestroy takes one entry of a context that is current off the calling thread's stack
+  // (cudasim/test/destroyed_facts_test.cc). So it is given one: the caller's stays where it is,
+  // dead, and may be popped safely.
+  const bool is_current = current == context;
+  if (code == CUDA_SUCCESS && is_current) code = driver->CtxPushCurrent(context);
+  if (code == CUDA_SUCCESS) {
+    code = driver->CtxDestroy(context);
+    if (code != CUDA_SUCCESS && is_current) static_cast<void>(stack::Pop(&current));
   }
   return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
 }

@@ -21,8 +21,9 @@ inline bool IsStillHeld(CUresult code) noexcept { return code == CUDA_ERROR_NOT_
 
 // Destroys the incarnation `id` of the context, from whatever thread and whatever is current
 // there: the thread's stack keeps its entries, also those that are this very context,
-// dead from then on. CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing done, if it was destroyed or
-// reset before; success if the process is ending.
+// dead from then on. Another code, and nothing done, if it is not destroyed:
+// CUDA_ERROR_CONTEXT_IS_DESTROYED if it was destroyed or reset before. Success if the process is
+// ending.
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -17,10 +17,6 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// Runs `run` with `data` on a thread of its own, and waits for it. False, and nothing is run, where
-// there is no thread to be had.
-bool RunOnNewThread(void (*run)(void*), void* data) noexcept;
-
 // Whether the process may have memory at `address`, as far as that is seen without reading it.
 bool MayHaveMemoryAt(std::uintptr_t address) noexcept;
 

@@ -2,35 +2,12 @@
 
 #include "lib/share/system.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
-namespace {
-
-struct Work {
-  void (*run)(void*);
-  void* data;
-};
-
-void* RunWork(void* data) {
-  const auto* const work = static_cast<const Work*>(data);
-  work->run(work->data);
-  return nullptr;
-}
-
-}  // namespace
-
-bool RunOnNewThread(void (*run)(void*), void* data) noexcept {
-  Work work{run, data};
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, &RunWork, &work) != 0) return false;
-  pthread_join(thread, nullptr);
-  return true;
-}
 
 bool MayHaveMemoryAt(std::uintptr_t address) noexcept {
   const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -51,8 +51,7 @@ CUresult Report(const Finding& finding, CUcontext expected, Location where) {
     Tell(call_listeners,
          {kind, repair, result, expected, found, current, where.file, where.line, 0});
   }
-  if (repair != Incident::Repair::kUnrepaired) return CUDA_SUCCESS;
-  return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
+  return finding.Code();
 }
 
 void ReportIncident(Incident::Kind kind, Incident::Repair repair, CUresult result,

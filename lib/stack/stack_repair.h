@@ -26,6 +26,14 @@ struct Finding {
   CUresult result;  // CUDA_ERROR_CONTEXT_IS_DESTROYED is said by Concluded() alone
   CUcontext found;
 
+  // What a guard's end returns for it: CUDA_SUCCESS where the stack is what it was, or was
+  // repaired, and where the process is ending.
+  CUresult Code() const {
+    const bool is_over = !happened || result == CUDA_ERROR_DEINITIALIZED;
+    if (is_over || repair != Incident::Repair::kUnrepaired) return CUDA_SUCCESS;
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
+  }
+
   static Finding Of(Incident::Kind kind, Incident::Repair repair, CUcontext found) {
     return {true, kind, repair, CUDA_SUCCESS, found};
   }
@@ -72,9 +80,8 @@ Finding RepairElided(const Incarnation& ours, const Beneath& known);
 // (nullptr: nothing was left to pop) has just been taken off.
 Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped);
 
-// What a guard's end returns for `finding`: CUDA_SUCCESS where the stack is what it was, or was
-// repaired. Counts the finding and hands it to the listeners, unless nothing happened or the
-// process is ending, where there is no stack left to restore.
+// Counts the finding and hands it to the listeners, unless nothing happened or the process is
+// ending, where there is no stack left to restore. The result is finding.Code().
 CUresult Report(const Finding& finding, CUcontext expected, Location where);
 
 // How many there were of each kind.

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #endif
 #include <pthread.h>
+#include <setjmp.h>
 #include <time.h>
 
 #include "test/capi/c_test.h"
@@ -1667,6 +1668,122 @@ static void a_listener_is_removed_twice_at_once(void) {
   }
 }
 
+/* A listener that leaves its callback by longjmp(). */
+static int jumps_now;
+static void jump(const cuguest_incident* incident, void* user) {
+  (void)incident;
+  if (jumps_now) longjmp(user, 1);
+}
+/* Whether `call` was left so. */
+static int is_left(int (*call)(void*), void* argument, jmp_buf* where) {
+  if (setjmp(*where) != 0) return 1;
+  CHECK(call(argument) == 0);
+  return 0;
+}
+static void overwrite_the_stack(void) {
+  volatile char bytes[8192];
+  size_t i;
+  for (i = 0; i < sizeof(bytes); ++i) bytes[i] = 0x5a;
+  CHECK(bytes[0] == 0x5a);
+}
+struct jumper {
+  context_t a, b, c;
+  jmp_buf where;
+  cuguest_guard guard;
+};
+static int leave_it(void* guard) { return cuguest_guard_leave(guard); }
+static int move_it(void* argument) {
+  struct jumper* const it = argument;
+  return cuguest_guard_move_to(&it->guard, it->b, CUGUEST_HERE);
+}
+static int reassert_it(void* argument) {
+  struct jumper* const it = argument;
+  return cuguest_guard_reassert(&it->guard);
+}
+static int pop_it(void* unused) {
+  (void)unused;
+  return cuguest_pop();
+}
+/* Each time a callee leaves a push of C. */
+static void jump_out_of_everything(struct jumper* it) {
+  int round;
+  CHECK(driver.push(it->a) == 0);
+  for (round = 0; round < 3; ++round) {
+    CHECK(cuguest_guard_enter(&it->guard, it->b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(driver.push(it->c) == 0);
+    CHECK(is_left(&leave_it, &it->guard, &it->where));
+    overwrite_the_stack();
+    CHECK(STACK_IS(it->a));
+    CHECK(cuguest_guard_leave(&it->guard) == 0);
+    CHECK(cuguest_push(it->b) == 0 && driver.push(it->c) == 0);
+    CHECK(is_left(&pop_it, NULL, &it->where));
+    CHECK(STACK_IS(it->a));
+    CHECK(cuguest_guard_enter(&it->guard, it->c, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(driver.push(it->a) == 0);
+    CHECK(is_left(round == 0 ? &reassert_it : &move_it, it, &it->where));
+    overwrite_the_stack();
+    CHECK(STACK_IS(it->a));
+    CHECK(cuguest_guard_reassert(&it->guard) == ILLEGAL_STATE);
+    CHECK(cuguest_guard_leave(&it->guard) == 0);
+    CHECK(cuguest_guard_leave(&it->guard) == ILLEGAL_STATE);
+    CHECK(STACK_IS(it->a));
+  }
+  CHECK(driver.pop(&it->a) == 0);
+}
+static void* jump_and_end(void* argument) {
+  struct jumper* const it = argument;
+  jump_out_of_everything(it);
+  return NULL;
+}
+static void jump_from_deep(struct jumper* it) {
+  volatile char bytes[8192];
+  bytes[0] = 0;
+  jump_out_of_everything(it);
+  CHECK(bytes[0] == 0);
+}
+static void* remove_it(void* listener) {
+  CHECK(cuguest_incident_listener_remove(listener) == 0);
+  return NULL;
+}
+
+static void a_listener_leaves_by_longjmp(void) {
+  struct jumper it;
+  struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
+  cuguest_incident_listener first = CUGUEST_INIT(cuguest_incident_listener);
+  cuguest_incident_listener jumps = CUGUEST_INIT(cuguest_incident_listener);
+  int elsewhere;
+  memset(&it, 0, sizeof(it));
+  begin();
+  it.a = make_context();
+  it.b = make_context();
+  it.c = make_context();
+  CHECK(cuguest_incident_listener_register(&first, &note, &told) == 0);
+  for (elsewhere = 0; elsewhere < 2; ++elsewhere) {
+    told.count = 0;
+    jumps_now = 1;
+    CHECK(cuguest_incident_listener_register(&jumps, &jump, &it.where) == 0);
+    if (elsewhere) {
+      on_another_thread(&jump_and_end, &it);
+    } else {
+      jump_out_of_everything(&it);
+    }
+    overwrite_the_stack();
+    CHECK(told.count == 9);
+    CHECK(cuguest_incident_listener_remove(&jumps) == 0);
+    leave_a_push(it.a, it.b);
+    CHECK(told.count == 10);
+  }
+  /* Removed elsewhere, once another incident has come up. */
+  CHECK(cuguest_incident_listener_register(&jumps, &jump, &it.where) == 0);
+  jump_from_deep(&it);
+  jumps_now = 0;
+  leave_a_push(it.a, it.b);
+  CHECK(told.count == 20);
+  on_another_thread(&remove_it, &jumps);
+  CHECK(cuguest_incident_listener_remove(&first) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
 static void names_and_texts_of_anything(void) {
   int kind;
   /* Compiled programs have these. */
@@ -1746,6 +1863,7 @@ static const struct test_case kCases[] = {
     CASE(adopting_after_the_first_use_is_refused),
     CASE(listeners_are_called_until_they_are_removed),
     CASE(a_listener_is_removed_twice_at_once),
+    CASE(a_listener_leaves_by_longjmp),
     CASE(names_and_texts_of_anything),
 };
 

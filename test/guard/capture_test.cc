@@ -17,6 +17,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -138,6 +139,32 @@ BOOST_AUTO_TEST_CASE(it_sets_the_threads_mode_and_restores_it) {
     BOOST_TEST(ThreadMode() == kRelaxed);
   }
   BOOST_TEST(ThreadMode() == kGlobal);
+}
+
+// Each kind of them in its own order, so that nothing is out of turn.
+BOOST_AUTO_TEST_CASE(one_that_overlaps_a_guard_leaves_no_place) {
+  const OwnContext context;
+  const auto in_use = [] { return cuguest::internal::t_this_thread.depth; };
+  for (int i = 0; i < 20; ++i) {
+    auto relaxed = std::make_unique<CaptureModeGuard>();
+    auto guard = std::make_unique<ContextGuard>(context.get());
+    if (i % 2 == 0) {
+      relaxed.reset();
+      BOOST_TEST(in_use() == 2U);
+      guard.reset();
+    } else {
+      auto inner = std::make_unique<CaptureModeGuard>(kThreadLocal);
+      guard.reset();
+      BOOST_TEST(in_use() == 3U);
+      inner.reset();
+      BOOST_TEST(in_use() == 1U);
+      relaxed.reset();
+    }
+    BOOST_TEST(in_use() == 0U);
+    BOOST_TEST(ThreadMode() == kGlobal);
+  }
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(TakeIncidents().empty());
 }
 
 BOOST_AUTO_TEST_CASE(it_needs_and_makes_no_context) {

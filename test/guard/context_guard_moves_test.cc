@@ -588,8 +588,10 @@ namespace {
 // What a listener does to the scope whose move or Reassert() reports.
 struct Interferer {
   cuguest::ContextScope* scope;
-  CUcontext opens;  // nullptr: it ends the scope
+  CUcontext opens;     // nullptr: it ends the scope
+  CUcontext reenters;  // and enters it again
   cuguest::ContextScope opened;
+  CUresult code_of_end;
 };
 void Interfere(const Incident&, void* user) noexcept {
   auto* const it = static_cast<Interferer*>(user);
@@ -598,7 +600,8 @@ void Interfere(const Incident&, void* user) noexcept {
   if (it->opens != nullptr) {
     BOOST_TEST(it->opened.Enter(it->opens) == CUDA_SUCCESS);
   } else {
-    BOOST_TEST(scope->Leave() == CUDA_SUCCESS);
+    it->code_of_end = scope->Leave();
+    if (it->reenters != nullptr) BOOST_TEST(scope->Enter(it->reenters) == CUDA_SUCCESS);
   }
 }
 
@@ -617,11 +620,12 @@ BOOST_AUTO_TEST_CASE(a_listener_ends_what_moves) {
       {
         cuguest::ContextScope scope;
         BOOST_TEST(scope.Enter(b.get()) == CUDA_SUCCESS);
-        Interferer interferer{&scope, opens ? c.get() : nullptr, {}};
+        Interferer interferer{&scope, opens ? c.get() : nullptr, nullptr, {}, CUDA_SUCCESS};
         const cuguest::IncidentListener listener(&Interfere, &interferer);
         TheDriver().CtxSetCurrent(d.get());
         const CUresult code = moves ? scope.MoveTo(c.get()) : scope.Reassert();
         BOOST_TEST(code == CUDA_ERROR_ILLEGAL_STATE);
+        BOOST_TEST(interferer.code_of_end == CUDA_SUCCESS);
         BOOST_TEST(GetStack().size() == (opens ? 2U : 1U));
       }
       BOOST_TEST(GetStack() == Stack{a.get()});
@@ -629,6 +633,49 @@ BOOST_AUTO_TEST_CASE(a_listener_ends_what_moves) {
       BOOST_TEST(GetStack() == Stack{a.get()});
       BOOST_TEST(TakeIncidents().size() == 1U);
       SetStack({});
+    }
+  }
+}
+
+// A callee destroys the caller's context: the first end of the scope returns that, and no other.
+BOOST_AUTO_TEST_CASE(owed_code_is_returned_by_the_end) {
+  const OwnContext b;
+  const OwnContext c;
+  enum class Does { kNothing, kEnds, kReenters, kOpens };
+  for (const bool moves : {false, true}) {
+    for (const Does does : {Does::kNothing, Does::kEnds, Does::kReenters, Does::kOpens}) {
+      BOOST_TEST_CONTEXT("moves " << moves << ", the listener does " << static_cast<int>(does)) {
+        OwnContext a;
+        SetStack({a.get()});
+        cuguest::ContextScope scope;
+        BOOST_TEST(scope.Enter(ContextRef::Borrow(b.get())) == CUDA_SUCCESS);
+        Interferer interferer{does == Does::kNothing ? nullptr : &scope,
+                              does == Does::kOpens ? c.get() : nullptr,
+                              does == Does::kReenters ? c.get() : nullptr,
+                              {},
+                              CUDA_SUCCESS};
+        const cuguest::IncidentListener listener(&Interfere, &interferer);
+        RAW(cuCtxPopCurrent)(nullptr);
+        TheDriver().CtxDestroy(a.release());
+        const CUresult code = moves ? scope.MoveTo(c.get()) : scope.Reassert();
+        const bool is_ended = does == Does::kEnds || does == Does::kReenters;
+        BOOST_TEST(code == (does == Does::kNothing ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE));
+        BOOST_TEST(interferer.code_of_end ==
+                   (is_ended ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS));
+        BOOST_TEST(scope.ok() == (does == Does::kNothing || does == Does::kReenters));
+        if (does == Does::kOpens) {  // what it enters instead still owes it
+          BOOST_TEST(scope.MoveTo(b.get()) == CUDA_SUCCESS);
+          BOOST_TEST(GetStack().back() == b.get());
+        }
+        BOOST_TEST(scope.Leave() == (does == Does::kEnds       ? CUDA_ERROR_ILLEGAL_STATE
+                                     : does == Does::kReenters ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_CONTEXT_IS_DESTROYED));
+        BOOST_TEST(scope.Leave() == CUDA_ERROR_ILLEGAL_STATE);
+        interferer.opened.Leave();
+        BOOST_TEST(GetStack().empty());
+        BOOST_TEST(TakeIncidents().size() == 1U);
+        SetStack({});
+      }
     }
   }
 }

@@ -118,6 +118,15 @@ CUresult Scope(CUcontext context) {
   return guard.ok() ? guard.Leave() : guard.result();
 }
 
+// What the first of the incidents gives that could not be repaired; takes them.
+CUresult FirstUnrepaired() {
+  for (const auto& incident : TakeIncidents()) {
+    if (incident.repair != cuguest::Incident::Repair::kUnrepaired) continue;
+    return incident.result != CUDA_SUCCESS ? incident.result : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return CUDA_SUCCESS;
+}
+
 // Of a guard that moves, which ExactGuard does not.
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush};
 
@@ -200,18 +209,89 @@ BOOST_AUTO_TEST_CASE(a_failed_move_stays_or_is_outside) {
             if (is_inside) BOOST_TEST(GetStack().back() == expected);
             BOOST_TEST((is_inside || code != CUDA_SUCCESS));
             BOOST_TEST(guard.MoveTo(c.c.get()) == CUDA_SUCCESS);
-            // The end owes what leaving gave, where a call failed for good.
-            const CUresult left = guard.Leave();
-            const bool may_owe = fault.first != fault.last && left == kInjected;
-            BOOST_TEST((left == CUDA_SUCCESS || may_owe));
+            // The end returns what leaving gave.
+            const CUresult owed = FirstUnrepaired();
+            BOOST_TEST(guard.Leave() == owed);
             BOOST_TEST(GetStack().back() == c.a.get());
-            static_cast<void>(TakeIncidents());
+            BOOST_TEST(TakeIncidents().empty());
             SetStack({});
           }
         }
       }
     }
   }
+}
+
+// What leaving gave, on the way to another context or back, the end of the scope returns: once,
+// also where it could not enter again, or a HostScope was in between.
+BOOST_AUTO_TEST_CASE(an_end_returns_what_it_owes_once) {
+  const Contexts c;
+  enum class Callee { kNothing, kReplaces, kPops, kPushes, kDestroysTheCallers };
+  enum class Then { kEnds, kMoves, kReasserts, kHosts, kEndsAndEnters };
+  int owing = 0;
+  const auto check = [&](GuardMode mode, Callee callee, Then then, bool moves, const Fault& fault) {
+    OwnContext caller;
+    SetStack({c.x.get(), caller.get()});
+    cuguest::ContextScope scope;
+    BOOST_TEST_REQUIRE(scope.Enter(ContextRef::Borrow(c.t.get()), mode) == CUDA_SUCCESS);
+    if (callee == Callee::kReplaces) TheDriver().CtxSetCurrent(c.c.get());
+    if (callee == Callee::kPushes) TheDriver().CtxPushCurrent(c.c.get());
+    CUcontext popped = nullptr;
+    if (callee >= Callee::kPops && callee != Callee::kPushes) TheDriver().CtxPopCurrent(&popped);
+    if (callee == Callee::kPops) TheDriver().CtxPopCurrent(&popped);
+    if (callee == Callee::kDestroysTheCallers) TheDriver().CtxDestroy(caller.release());
+    Arm(fault);
+    const CUresult code = moves ? scope.MoveTo(c.c.get()) : scope.Reassert();
+    Sim::ClearFaults();
+    const CUresult owed = FirstUnrepaired();
+    if (owed != CUDA_SUCCESS) ++owing;
+    if (then == Then::kMoves) BOOST_TEST(scope.MoveTo(c.a.get()) == CUDA_SUCCESS);
+    if (then == Then::kReasserts) static_cast<void>(scope.Reassert());
+    if (then == Then::kHosts) BOOST_TEST(HostScope().ok());
+    // A move that went on from a stack that was not the caller's may find that again.
+    const CUresult also = FirstUnrepaired();
+    const CUresult left = scope.Leave();
+    const CUresult found = FirstUnrepaired();
+    const CUresult owes = owed != CUDA_SUCCESS ? owed : also;
+    if (left == CUDA_ERROR_ILLEGAL_STATE) {  // it was outside
+      BOOST_TEST(code != CUDA_SUCCESS);
+      BOOST_TEST(owes == CUDA_SUCCESS);
+    } else {
+      BOOST_TEST(left == (found != CUDA_SUCCESS ? found : owes));
+    }
+    BOOST_TEST(scope.Leave() == CUDA_ERROR_ILLEGAL_STATE);
+    if (then == Then::kEndsAndEnters) {  // what has its place owes nothing
+      SetStack({c.x.get()});
+      BOOST_TEST(scope.Enter(c.t.get(), mode) == CUDA_SUCCESS);
+      BOOST_TEST(scope.MoveTo(c.a.get()) == CUDA_SUCCESS);
+      BOOST_TEST(scope.Leave() == CUDA_SUCCESS);
+    }
+    static_cast<void>(TakeIncidents());
+    SetStack({});
+  };
+  for (const GuardMode mode : kModes) {
+    for (const Callee callee : {Callee::kNothing, Callee::kReplaces, Callee::kPops, Callee::kPushes,
+                                Callee::kDestroysTheCallers}) {
+      for (const Then then :
+           {Then::kEnds, Then::kMoves, Then::kReasserts, Then::kHosts, Then::kEndsAndEnters}) {
+        for (const bool moves : {false, true}) {
+          for (const Fault& fault : Faults(12)) {
+            // Nothing tells then that the caller's context is over.
+            const bool is_hidden = fault.entry == "cuCtxGetId" && fault.first != fault.last;
+            if (callee == Callee::kDestroysTheCallers && is_hidden) continue;
+            BOOST_TEST_CONTEXT("mode "
+                               << static_cast<int>(mode) << ", callee " << static_cast<int>(callee)
+                               << ", then " << static_cast<int>(then) << ", moves " << moves << ": "
+                               << fault.entry << " fails from call " << fault.first << " to "
+                               << fault.last) {
+              check(mode, callee, then, moves, fault);
+            }
+          }
+        }
+      }
+    }
+  }
+  BOOST_TEST(owing > 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_host_scope) {
@@ -241,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_failed_host_scope) {
         SetStack({c.a.get()});
         {
           const ContextGuard outer(c.x.get());
-          const Guard guard(c.t.get());
+          Guard guard(c.t.get());
           const Stack inside = GetStack();
           Arm(fault);
           std::optional<HostScope> host;
@@ -257,6 +337,10 @@ BOOST_AUTO_TEST_CASE(a_failed_host_scope) {
             BOOST_TEST(outer.ok());
             BOOST_TEST(GetStack() == inside);
           }
+          // What leaving gave the HostScope has returned.
+          static_cast<void>(TakeIncidents());
+          const CUresult left = guard.Leave();
+          BOOST_TEST(left == FirstUnrepaired());
         }
         BOOST_TEST(GetStack().back() == c.a.get());
         static_cast<void>(TakeIncidents());

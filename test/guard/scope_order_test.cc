@@ -2,7 +2,8 @@
 //
 // Scopes that end in any order, of C++, of C and of both together. One that ends while another of
 // its thread is open above it touches nothing and is not ready; it is closed when those above it
-// have ended. So in whatever order they end the caller's stack is what it was.
+// have ended. So in whatever order they end the caller's stack is what it was, and the places of
+// their records are free.
 //
 // Stacks are written bottom first, one letter an entry: X and A are the caller's, B and C are
 // others, P is the device's primary context.
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
 #include "test/guard/scope_cases.h"
 #include "test/support/raw_driver.h"
@@ -279,6 +281,8 @@ class Run {
       if (CaptureMode() != CU_STREAM_CAPTURE_MODE_GLOBAL) Fail("a capture mode is left");
       if (found != expected_) Fail("incidents" + TextOf(found) + ", and not" + TextOf(expected_));
     }
+    const unsigned in_use = cuguest::internal::t_this_thread.depth;
+    if (in_use != 0) Fail(std::to_string(in_use) + " records are in use");
     scopes_.clear();
     cuguest_test::SetStack({});
     cuguest_test::TakeIncidents();

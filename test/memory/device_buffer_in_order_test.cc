@@ -3,8 +3,6 @@
 // Buffers that are allocated and freed in the order of a stream; that of a stream which has ended,
 // too.
 
-#include <pthread.h>
-
 #include <atomic>
 #include <optional>
 
@@ -13,6 +11,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/memory.h"
 #include "test/memory/buffers.h"
+#include "test/support/no_new_threads.h"
 
 BOOST_AUTO_TEST_SUITE(device_buffer_in_order)
 
@@ -30,23 +29,6 @@ using cuguest::Stream;
 using cuguest::StreamRef;
 using namespace buffers;
 using namespace cuguest_test;
-
-// No thread can be created while it lives: its stack would be larger than the address space.
-class NoNewThreads {
- public:
-  NoNewThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge = before_;
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
-    pthread_setattr_default_np(&huge);
-  }
-  NoNewThreads(const NoNewThreads&) = delete;
-  NoNewThreads& operator=(const NoNewThreads&) = delete;
-  ~NoNewThreads() { pthread_setattr_default_np(&before_); }
-
- private:
-  pthread_attr_t before_;
-};
 
 // Bytes that the device's default pool has given out.
 cuuint64_t PoolUse() {

@@ -2,7 +2,9 @@
 
 #include "cuguest/runtime/callee_scope.h"
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,26 @@ BOOST_AUTO_TEST_CASE(the_context_is_back_between_two_calls) {
   BOOST_TEST((KindsOf(TakeIncidents()) ==
               std::vector<Incident::Kind>{Incident::Kind::kReplaced, Incident::Kind::kReplaced}));
   SetStack({});
+}
+
+// Each of three has a callee that leaves an error.
+BOOST_AUTO_TEST_CASE(scopes_end_in_any_order) {
+  const OwnContext host;
+  const OwnContext ours[2];
+  std::vector<std::size_t> order = {0, 1, 2};
+  do {
+    SetStack({host.get()});
+    std::optional<CalleeScope> scopes[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+      scopes[i].emplace(ours[i % 2].get());
+      LeaveAnError();
+    }
+    for (const std::size_t each : order) scopes[each].reset();
+    BOOST_TEST(GetStack() == Stack{host.get()});
+    BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
+    static_cast<void>(TakeIncidents());
+    SetStack({});
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 BOOST_AUTO_TEST_CASE(an_expected_error_is_taken_back_without_a_report) {

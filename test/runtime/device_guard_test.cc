@@ -4,6 +4,10 @@
 #include "cuguest/devices.h"
 #include "cuguest/status.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 #include "cudasim/sim.h"
 #include "cuguest/runtime/device.h"
 #include "test/runtime/runtime.h"
@@ -102,6 +106,31 @@ BOOST_AUTO_TEST_CASE(an_inactive_primary_is_created_only_if_that_was_asked_for) 
     BOOST_TEST(PrimaryIsActive());
   }
   BOOST_TEST(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(guards_of_devices_end_in_any_order) {
+  const OwnContext user;
+  for (const bool has_other : {false, true}) {
+    if (has_other && cuguest::CountDevices().value_or(0) < 2) continue;
+    const Device devices[] = {First(), Device::Borrow(has_other ? 1 : 0), First()};
+    std::vector<std::size_t> order = {0, 1, 2};
+    do {
+      SetStack({user.get()});
+      {
+        const Undisturbed undisturbed;
+        std::optional<DeviceGuard> guards[3];
+        for (std::size_t i = 0; i < 3; ++i) {
+          guards[i].emplace(devices[i], IfInactive::kCreate, cuguest::Location::Here());
+          BOOST_TEST(guards[i]->ok());
+        }
+        for (const std::size_t each : order) guards[each].reset();
+      }
+      for (const Incident& incident : TakeIncidents()) {
+        BOOST_TEST((incident.kind == Incident::Kind::kOutOfTurn));
+      }
+      SetStack({});
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_is_refused) {

@@ -20,7 +20,9 @@
 #ifndef CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
 #define CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <set>
 #include <thread>
@@ -29,6 +31,7 @@
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
 #include "cudasim/sim_library.h"
+#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/green_context.h"
@@ -222,6 +225,47 @@ void EachScopeHasAHandleToItself() {
   STATUS_OK(Kit::Prepare(handles, home.ref(), 0));
   BOOST_TEST(SimLibrary::Calls(Kit::kCreate) == 0U);
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+}
+
+// Of one context or two, in a capture mode of the caller's.
+template <typename Kit>
+void EndsInAnyOrder() {
+  const Owner host;
+  const Owner homes[2];
+  typename Kit::Handles handles;
+  for (const Owner& home : homes) STATUS_OK(Kit::Prepare(handles, home.ref(), 3));
+  SimLibrary::ResetCalls();
+  std::vector<std::size_t> order = {0, 1, 2};
+  do {
+    for (const std::size_t which : {0, 1}) {
+      SetStack({host.get()});
+      const cuguest::CaptureModeGuard mode(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      {
+        std::vector<std::function<void()>> ends;
+        auto first = Kit::Borrow(handles, StreamOf(homes[0]));
+        auto second = Kit::Borrow(handles, StreamOf(homes[which]));
+        auto third = Kit::Borrow(handles, StreamOf(homes[0]));
+        BOOST_TEST((first.ok() && second.ok() && third.ok()));
+        BOOST_TEST((Kit::Spoil(first) && Kit::Spoil(second) && Kit::Spoil(third)));
+        ends.emplace_back([&] { static_cast<void>(first.Leave()); });
+        ends.emplace_back([&] { static_cast<void>(second.Leave()); });
+        ends.emplace_back([&] { static_cast<void>(third.Leave()); });
+        for (const std::size_t each : order) ends[each]();
+        BOOST_TEST(GetStack() == std::vector<CUcontext>{host.get()});
+        CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        OK(RAW(cuThreadExchangeStreamCaptureMode)(&now));
+        BOOST_TEST(now == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        for (const Owner& home : homes) {
+          const auto again = Kit::Borrow(handles, StreamOf(home));
+          BOOST_TEST((again.ok() && Kit::IsFresh(again)));
+        }
+      }
+      SetStack({});
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  BOOST_TEST(SimLibrary::Calls(Kit::kCreate) == 0U);
+  BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+  BOOST_TEST(TakeIncidents().empty());
 }
 
 template <typename Kit>
@@ -537,6 +581,7 @@ void MayBeOpened() {
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
   BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
+  BOOST_AUTO_TEST_CASE(ends_in_any_order) { EndsInAnyOrder<Kit>(); }                              \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
   BOOST_AUTO_TEST_CASE(invalidates_no_capture) { InvalidatesNoCapture<Kit>(); }                   \
   BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \

@@ -156,7 +156,7 @@ MUTATIONS = {
     # A call that goes on is treated as one of the listener that began at the same address.
     "remembers_an_address": [
         ("        walk->called = nullptr;\n", ""),
-        ("{ return walk.called == listener; }",
+        ("{ return walk.called == listener && walk.GoesOn(); }",
          "{ return walk.called == listener && walk.thread != internal::ThisThreadId(); }"),
     ],
     # Who finds that its callback has removed a listener does not wait for the callback.

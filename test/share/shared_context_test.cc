@@ -18,6 +18,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/status.h"
+#include "test/support/no_new_threads.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -394,6 +395,45 @@ BOOST_AUTO_TEST_CASE(the_last_holder_leaves_every_stack_alone) {
       BOOST_TEST(popped == stack[i]);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_holder_needs_no_thread, *OnlySim()) {
+  const OwnContext x;
+  const auto live = Sim::Live();
+  struct Fault {
+    const char* entry;
+    unsigned times;
+    CUresult said;
+  };
+  const Fault faults[] = {{"none", 0, CUDA_SUCCESS},
+                          {"cuCtxGetCurrent", 1, CUDA_SUCCESS},
+                          {"cuCtxGetCurrent", 2, CUDA_ERROR_OPERATING_SYSTEM},
+                          {"cuCtxPushCurrent", 1, CUDA_ERROR_OPERATING_SYSTEM},
+                          {"cuCtxDestroy", 1, CUDA_ERROR_OPERATING_SYSTEM}};
+  for (const auto& [entry, times, said] : faults) {
+    BOOST_TEST_CONTEXT(entry << " fails " << times << " times") {
+      SharedContext shared = Create();
+      const CUcontext context = shared.get();
+      SetStack({x.get(), context});
+      for (unsigned nth = 1; nth <= times; ++nth) {
+        Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+      }
+      CUresult code;
+      {
+        const cuguest_test::NoNewThreads no_threads;
+        code = shared.Release().code;
+      }
+      Sim::ClearFaults();
+      BOOST_TEST(code == said);
+      CUcontext popped = nullptr;
+      BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+      BOOST_TEST(popped == context);
+      BOOST_TEST(GetStack() == (Stack{x.get()}));
+      if (said != CUDA_SUCCESS) BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+      BOOST_TEST((Sim::Live() == live));
+    }
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(the_last_holder_may_be_on_any_thread) {

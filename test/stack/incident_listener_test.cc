@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
@@ -177,6 +179,35 @@ BOOST_AUTO_TEST_CASE(an_incident_in_a_callback_is_told_too) {
       &state);
   CauseIncident(context);
   BOOST_TEST(state.calls == 2);
+  static_cast<void>(TakeIncidents());
+}
+
+// More at one time than there is room for beforehand, and each of them in a callback of another.
+BOOST_AUTO_TEST_CASE(many_are_called_at_one_time) {
+  constexpr int kThreads = 40;
+  const OwnContext context;
+  struct State {
+    const OwnContext* context;
+    std::atomic<int> inside{0};
+    std::atomic<int> calls{0};
+  } state{&context};
+  for (int round = 1; round <= 2; ++round) {
+    const IncidentListener listener(
+        [](const Incident&, void* user) {
+          thread_local bool is_nested = false;
+          auto* const it = static_cast<State*>(user);
+          ++it->calls;
+          if (std::exchange(is_nested, true)) return;
+          ++it->inside;
+          while (it->inside % kThreads != 0) std::this_thread::yield();
+          CauseIncident(*it->context);
+        },
+        &state);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back([&] { CauseIncident(context); });
+    for (std::thread& thread : threads) thread.join();
+    BOOST_TEST(state.calls == 2 * kThreads * round);
+  }
   static_cast<void>(TakeIncidents());
 }
 

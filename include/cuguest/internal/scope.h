@@ -253,6 +253,8 @@ class CUGUEST_API Scope {
   CUresult EndElsewhere(unsigned long long serial) noexcept;
   CUresult Move(const Incarnation& to, Location where) noexcept;
   CUresult MoveInside(const Incarnation& to, Location where) noexcept;
+  CUGUEST_HIDE CUresult EnterInstead(const Incarnation& to, Location where) noexcept;
+  CUGUEST_HIDE CUresult Moved(unsigned long long serial, CUresult code) noexcept;
 
   CUcontext context_;
   CUcontext caller_;  // when it entered

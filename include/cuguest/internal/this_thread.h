@@ -78,8 +78,8 @@ struct Record {
   Owner owner;
   // kOut: the place of the HostScope; kExact: how many entries; kCaptureMode: both modes.
   unsigned extra;
-  // kOut, kGone: why it cannot be entered again. Of a kStaleScope that is live: what its end owes.
-  CUresult result;
+  CUresult result : 16;  // kOut, kGone: why it cannot be entered again
+  CUresult owed : 16;    // of a kStaleScope: what its end returns of a move or reassertion before
 };
 
 struct DeepRecords;  // of records.cc
