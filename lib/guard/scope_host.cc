@@ -67,9 +67,9 @@ nesting::FirstLook LookAtInnermost(unsigned slot) {
   const Record& record = records::At(slot);
   const nesting::FirstLook look = Look(record);
   if (look.is_clean || !nesting::IsPush(record)) return look;
-  if (look.code == CUDA_SUCCESS) {
-    static_cast<void>(stack::Push(Incarnation::Unknown(look.popped)));
-  }
+  const bool is_undone =
+      look.code != CUDA_SUCCESS || stack::Push(Incarnation::Unknown(look.popped)) == CUDA_SUCCESS;
+  if (!is_undone) return look;  // its context is over, which the repair finds
   nesting::ForgetPopped(slot + 1);
   return nesting::IsPush(records::At(slot)) ? Look(records::At(slot)) : look;
 }
