@@ -83,7 +83,7 @@ void PlayAll(Class its) {
   long wrong = 0;
   std::string reports;
   long most = 0;
-  long limits = 0;
+  std::uint64_t limits = 0;
   const auto begin = Clock::now();
   for (Budget budget(2000); budget.Take(); ++seed, ++played) {
     const Sequence sequence = Generate(its, seed);
@@ -91,7 +91,7 @@ void PlayAll(Class its) {
                   static_cast<unsigned long long>(seed));
     const Outcome outcome = Play(sequence);
     most = std::max(most, std::labs(outcome.entries_more) - outcome.faults);
-    limits += outcome.is_at_limit ? 1 : 0;
+    limits += outcome.is_at_limit ? 1U : 0U;
     if (outcome.wrong.empty()) continue;
     if (wrong++ < 5) reports += "\n" + Report(sequence);
   }
@@ -102,6 +102,9 @@ void PlayAll(Class its) {
                                  << limits);
   BOOST_TEST(wrong == 0, NameOf(its)
                              << ": " << wrong << " of " << played << " are wrong:" << reports);
+  // Few, so that a limit does not hide what is no limit.
+  const std::uint64_t at_most = its == Class::kClean ? 1 + played / 1000 : 10 + played / 5;
+  BOOST_TEST(limits <= at_most, NameOf(its) << ": " << limits << " are at a limit");
   std::signal(SIGABRT, SIG_DFL);
 }
 

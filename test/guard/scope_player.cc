@@ -177,13 +177,14 @@ class Player {
 
   void Check() {
     outcome_.faults = faults_;
+    is_at_limit_ = is_at_limit_ || (HasOpenScope() && HasPairs() && is_repeated_);
     outcome_.is_at_limit = is_at_limit_;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     static_cast<void>(TheDriver().ThreadExchangeStreamCaptureMode(&mode));
     Expect(mode == CU_STREAM_CAPTURE_MODE_GLOBAL, "another capture mode is left");
     const auto incidents = cuguest_test::TakeIncidents();
     for (const Incident& incident : incidents) {  // the end of a scope that waited gives no code
-      says_over_ = says_over_ || incident.kind == Incident::Kind::kDestroyed;
+      says_over_ = says_over_ || incident.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     const std::string stack = TakeStack();
     const char caller = host_.empty() ? '0' : host_.back();
@@ -192,9 +193,13 @@ class Player {
     outcome_.entries_more = static_cast<long>(stack.size()) - static_cast<long>(host_.size());
     const std::string is = "[" + stack + "] and not [" + host_ + "]";
     Expect(current == caller || is_over || is_at_limit_, "another context is current: " + is);
+    const bool has_doubt = HasPairs() || is_repeated_ || has_twice_ || contexts_.HasDied('M');
+    if (is_certain_ && faults_ == 1 && !has_doubt && !is_at_limit_) {
+      Expect(stack == host_, "after a fault that leaves no doubt the stack is " + is);
+    }
     if (IsExact(sequence_.its) && !is_at_limit_) Expect(stack == host_, "the stack is " + is);
     const bool is_seen = WithoutRepeats(stack) != WithoutRepeats(host_);
-    Expect(!is_seen || !incidents.empty() || is_at_limit_ || looks_same_,
+    Expect(!is_seen || !incidents.empty() || is_at_limit_ || looks_same_ || says_over_,
            "the stack is " + is + " and no incident says so");
     Expect(std::labs(outcome_.entries_more) <= Bound() || is_at_limit_, "the stack is " + is);
     for (const Incident& incident : incidents) {
@@ -306,6 +311,8 @@ class Player {
                                   ? Scope::AsContext(CU_STREAM_CAPTURE_MODE_RELAXED)
                               : HasContext(step.kind) ? contexts_.at(step.context)
                                                       : nullptr;
+    CUcontext current = nullptr;
+    TheDriver().CtxGetCurrent(&current);
     Ask(step, [&] { return scope->Enter(entered, kWhere); });
     const bool can_refuse = step.kind == Kind::kExact || step.kind == Kind::kNone;
     ExpectOfClean(code_ == CUDA_SUCCESS || (can_refuse && contexts_.HasDied('M')));
@@ -314,15 +321,19 @@ class Player {
     if (step.kind == Kind::kHost) {
       for (Open& open : open_) open.is_disturbed = true;
     }
-    NoteEntered(step);
+    NoteEntered(step, scope_cases::Elides(step.kind) && current == entered);
     open_.push_back({step.scope, step.kind, step.context});
     return true;
   }
 
-  void NoteEntered(const Step& step) {
+  bool IsNowhere(char context) const {
+    return host_.find(context) == std::string::npos &&
+           std::none_of(open_.begin(), open_.end(),
+                        [&](const Open& open) { return open.context == context; });
+  }
+  void NoteEntered(const Step& step, bool is_elided) {
     ++entered_;
-    is_repeated_ = is_repeated_ || host_.find(step.context) != std::string::npos;
-    for (const Open& open : open_) is_repeated_ = is_repeated_ || open.context == step.context;
+    is_repeated_ = is_repeated_ || (!is_elided && !IsNowhere(step.context));
   }
 
   bool End(const Step& step) {
@@ -335,7 +346,7 @@ class Player {
     if (open->kind == Kind::kHost) MayBeGone();
     Forget(open);
     Ask(step, [&] { return scopes_[step.scope]->End(); });
-    if (!may_be_gone) ExpectEnd(is_innermost);
+    ExpectEnd(is_innermost, may_be_gone);
     waits_ = waits_ || (!is_innermost && Find(kPush) != nullptr);
     return true;
   }
@@ -394,7 +405,7 @@ class Player {
     Ask(step, [&] { return static_cast<CUresult>(cuguest_push(contexts_.at(step.context))); });
     ExpectOfClean(code_ == CUDA_SUCCESS);
     if (code_ != CUDA_SUCCESS) return true;
-    NoteEntered(step);
+    NoteEntered(step, false);
     open_.push_back({kPush, Kind::kAlwaysPush, step.context});
     return true;
   }
@@ -407,8 +418,9 @@ class Player {
       if (HasPairs() && !is_innermost) return false;
       open_.erase(std::next(open).base());
       Ask(step, [] { return static_cast<CUresult>(cuguest_pop()); });
-      is_at_limit_ = is_at_limit_ || (code_ == CUDA_ERROR_ILLEGAL_STATE && !is_clean_);
-      ExpectEnd(is_innermost);
+      const bool can_be_limit = !is_clean_ || (HasPairs() && is_repeated_);
+      is_at_limit_ = is_at_limit_ || (code_ == CUDA_ERROR_ILLEGAL_STATE && can_be_limit);
+      ExpectEnd(is_innermost, false);
       return true;
     }
     return false;
@@ -416,11 +428,11 @@ class Player {
 
   // Where the same contexts are on the stack twice, a push that was popped by hand can look as if
   // it were open: the end of the scope around it says so.
-  void ExpectEnd(bool is_innermost) {
+  void ExpectEnd(bool is_innermost, bool may_be_gone) {
     const bool is_open = code_ == CUDA_ERROR_NOT_READY;
     const bool can_be_limit = HasPairs() && (!is_clean_ || (is_innermost && is_repeated_));
     is_at_limit_ = is_at_limit_ || (is_open && can_be_limit);
-    ExpectOfClean(code_ == CUDA_SUCCESS || (is_open && !is_innermost));
+    ExpectOfClean(code_ == CUDA_SUCCESS || (is_open && !is_innermost) || may_be_gone);
   }
 
   // Only where it takes off what cuguest_push() left, as far as the program can know.
@@ -470,6 +482,7 @@ class Player {
     is_at_limit_ = is_at_limit_ || (!pops && pairs_.find(step.context) != std::string::npos);
     looks_same_ = looks_same_ || (!pops && !host_.empty() && host_.back() == step.context);
     ++faults_;
+    is_certain_ = sequence_.its == Class::kRawFaults && !pops && IsNowhere(step.context);
     CUcontext popped = nullptr;
     code_ = pops ? TheDriver().CtxPopCurrent(&popped)
             : step.does == Does::kCalleePushes
@@ -495,6 +508,7 @@ class Player {
   bool is_at_limit_ = false;
   long faults_ = 0;
   long entered_ = 0;
+  bool is_certain_ = false;  // the last fault brought a context that is nowhere else
   Outcome outcome_;
 };
 
