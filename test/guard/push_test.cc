@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(a_capture_mode_hides_no_pair) {
   SetStack({});
 }
 
-// Then there is no host's context to go back to, which is said.
+// Then there is no host's context to go back to, and the code is that.
 BOOST_AUTO_TEST_CASE(a_host_scope_says_that_the_hosts_context_is_over) {
   OwnContext a;
   const OwnContext b;

@@ -217,7 +217,7 @@ class Player {
   }
 
   // Each scope that could not be understood leaves its own entry, and puts its caller's on top;
-  // where the host has a context twice, what lies between can be taken for leaked pushes.
+  // where the host has a context twice, what lies between can be treated as leaked pushes.
   long Bound() const {
     return faults_ + 2 * entered_ + (has_twice_ ? static_cast<long>(host_.size()) : 0);
   }
