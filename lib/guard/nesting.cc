@@ -147,17 +147,56 @@ CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexce
 
 namespace {
 
-// The place at or below `place` of the entry that a push left, with what it found beneath; -1 if it
-// is not there. Below those taken lies `dead`, an entry whose context is over, or nothing.
-long EntryOf(const Record& push, const Taken& taken, CUcontext dead, long place) {
-  for (; place < taken.count(); ++place) {
-    const bool is_last = place + 1 == taken.count();
-    const CUcontext beneath = is_last ? dead : taken.FromTop(place + 1).incarnation.context;
-    const CUcontext entry = taken.FromTop(place).incarnation.context;
-    if (entry == push.ours.context && beneath == push.caller) return place;
+// What ForgetPopped() has taken off the stack. Below that lies `dead`, an entry whose context is
+// over, or nothing.
+struct Looked {
+  Taken taken;
+  CUcontext dead = nullptr;
+
+  CUcontext At(long place) const {
+    return place < taken.count() ? taken.FromTop(place).incarnation.context : dead;
   }
-  return dead == push.ours.context && place == taken.count() ? place : -1;
-}
+  // The place at or below `place` of `entry` with `beneath` under it; -1 if it is not there.
+  long Find(CUcontext entry, CUcontext beneath, long place) const {
+    for (; place < taken.count(); ++place) {
+      if (At(place) == entry && At(place + 1) == beneath) return place;
+    }
+    return dead != nullptr && dead == entry && place == taken.count() ? place : -1;
+  }
+  // Whether what the scopes around the push at `slot` left can lie below `place`. Of what was
+  // disturbed when the next one began nothing is known.
+  bool HasBelow(unsigned slot, long place) const {
+    CUcontext above = records::At(slot).caller;
+    bool is_above_push = false;  // which is not there
+    while (dead == nullptr && slot-- > 0) {
+      const Record& around = records::At(slot);
+      if (!records::IsOpen(around) || around.kind == Kind::kCaptureMode) continue;
+      const bool is_as_left = around.ours.context == above;
+      if (IsPush(around)) {
+        if (is_as_left && Find(above, around.caller, place + 1) >= 0) return true;
+        is_above_push = is_above_push || (is_as_left && around.caller != above);
+        continue;
+      }
+      if (around.kind == Kind::kHost || IsOfNone(around)) return true;
+      if (!is_as_left) break;
+      is_above_push = false;
+      if (around.kind == Kind::kExact) return taken.count() - (place + 1) > around.extra;
+      const bool is_pushed = around.kind == Kind::kPushed;
+      do {
+        if (++place >= taken.count()) return false;
+      } while (At(place) != above || (is_pushed && At(place + 1) != around.caller));
+      if (is_pushed) above = around.caller;
+      if (!is_pushed) --place;  // the next may have left the same entry
+    }
+    return !is_above_push;
+  }
+  // The place at or below `place` of what the push at `slot` left; -1 if it is not there.
+  long PlaceOf(unsigned slot, long place) const {
+    const Record& push = records::At(slot);
+    const long found = IsPush(push) ? Find(push.ours.context, push.caller, place) : -1;
+    return found >= 0 && HasBelow(slot, found) ? found : -1;
+  }
+};
 
 }  // namespace
 
@@ -169,7 +208,8 @@ void ForgetPopped(unsigned end) noexcept {
   }
   if (first == end) return;
   // Deeper than Taken::kMax nothing is known. An entry whose context is over could not be put back.
-  Taken taken;
+  Looked looked;
+  Taken& taken = looked.taken;
   StackEntry top;
   CUcontext popped = nullptr;
   CUresult code = CUDA_SUCCESS;
@@ -180,13 +220,18 @@ void ForgetPopped(unsigned end) noexcept {
   static_cast<void>(stack::PutBack(taken));
   const bool is_dead = code == CUDA_SUCCESS && taken.count() < Taken::kMax;
   if (code != CUDA_ERROR_INVALID_CONTEXT && !is_dead) return;
-  const CUcontext dead = is_dead ? top.incarnation.context : nullptr;
+  if (is_dead) looked.dead = top.incarnation.context;
   long place = 0;
-  for (unsigned slot = end; slot-- > first;) {
-    Record& record = records::At(slot);
-    const long found = IsPush(record) ? EntryOf(record, taken, dead, place) : -1;
+  for (unsigned slot = end; slot > first;) {
+    // What one of them left right here, those after it have not left.
+    unsigned kept = slot;
+    while (kept > first && looked.PlaceOf(kept - 1, place) != place) --kept;
+    const bool is_here = kept-- > first;
+    if (!is_here) kept = slot - 1;
+    const long found = is_here ? place : looked.PlaceOf(kept, place);
     if (found >= 0) place = found + 1;
-    if (found < 0) record.state = State::kFree;
+    if (found < 0) records::At(kept).state = State::kFree;
+    while (--slot > kept) records::At(slot).state = State::kFree;
   }
   // Those that stay move down, since no scope knows a place of theirs.
   unsigned to = first;
@@ -206,10 +251,24 @@ void ForgetPopped(unsigned end) noexcept {
   records::Free(end - 1);
 }
 
+namespace {
+
+// Of the pushes that lie on top. Whether what was below them is on top now.
+bool ForgetPoppedOnTop() {
+  for (;;) {
+    const unsigned top = records::Top(records::Resource::kContextStack);
+    if (top == records::kNowhere || !IsPush(records::At(top))) return true;
+    ForgetPopped(top + 1);
+    if (records::Top(records::Resource::kContextStack) == top) return false;
+  }
+}
+
+}  // namespace
+
 bool IsTopmost(unsigned slot) noexcept {
   const auto resource = records::ResourceOf(records::At(slot));
   if (slot == records::Top(resource)) return true;
-  ForgetPopped(records::Depth());
+  if (ForgetPoppedOnTop()) CloseEnded();  // what they kept open
   return slot == records::Top(resource);
 }
 
@@ -252,29 +311,50 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
   return CloseAfter(slot, {code, popped, false}, {record.file, record.line});
 }
 
+namespace {
+
+// Closes one that has ended and is on top. Whether there was one.
+bool CloseOneEnded() {
+  records::DropFree();
+  const ThisThread& here = *Here();
+  // Then the last record is the topmost of the only resource there is.
+  const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
+  if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
+    return false;
+  }
+  records::ReadMail();
+  unsigned ended = records::kNowhere;
+  for (const auto resource : {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
+    const unsigned top = records::Top(resource);
+    if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
+  }
+  if (ended == records::kNowhere) return false;
+  const Record& record = records::At(ended);
+  static_cast<void>(Close(ended, {record.file, record.line}));
+  return true;
+}
+
+// Whether pushes alone keep open what has ended: somebody else may have popped them.
+bool WaitsForPushes() {
+  bool has_push = false;
+  for (unsigned slot = records::Depth(); slot-- > 0;) {
+    const Record& record = records::At(slot);
+    if (!records::IsOpen(record) || record.kind == Kind::kCaptureMode) continue;
+    if (!IsPush(record)) return has_push && record.state == State::kEnded;
+    has_push = true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool CloseEnded() noexcept {
   bool has_closed = false;
   records::ForgetParents();
-  for (;;) {
-    records::DropFree();
-    const ThisThread& here = *Here();
-    // Then the last record is the topmost of the only resource there is.
-    const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
-    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
-      return has_closed;
-    }
-    records::ReadMail();
-    unsigned ended = records::kNowhere;
-    for (const auto resource :
-         {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
-      const unsigned top = records::Top(resource);
-      if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
-    }
-    if (ended == records::kNowhere) return has_closed;
-    has_closed = true;
-    const Record& record = records::At(ended);
-    static_cast<void>(Close(ended, {record.file, record.line}));
-  }
+  do {
+    while (CloseOneEnded()) has_closed = true;
+  } while (WaitsForPushes() && ForgetPoppedOnTop());
+  return has_closed;
 }
 
 namespace {

@@ -62,13 +62,13 @@ unsigned Outermost(unsigned host) {
 }
 
 // As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the
-// push given back.
-nesting::FirstLook LookAtInnermost(unsigned slot) {
+// push given back; an entry whose context is over is lost by it.
+nesting::FirstLook LookAtInnermost(unsigned slot, bool* has_lost) {
   const Record& record = records::At(slot);
   const nesting::FirstLook look = Look(record);
   if (look.is_clean || !nesting::IsPush(record)) return look;
   if (look.code == CUDA_SUCCESS) {
-    static_cast<void>(stack::Push(Incarnation::Unknown(look.popped)));
+    *has_lost = stack::Push(Incarnation::Unknown(look.popped)) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   nesting::ForgetPopped(slot + 1);
   return nesting::IsPush(records::At(slot)) ? Look(records::At(slot)) : look;
@@ -79,6 +79,7 @@ nesting::FirstLook LookAtInnermost(unsigned slot) {
 CUresult TakeOut(unsigned host, unsigned wanted) {
   CUresult result = CUDA_SUCCESS;
   bool is_innermost = true;
+  bool has_lost = false;
   bool has_wanted = wanted == kAny;
   const unsigned outermost = Outermost(host);
   for (unsigned slot = host; slot-- > 0;) {
@@ -88,7 +89,7 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
     const bool has_ended = record.state == Record::State::kEnded;
     if (is_innermost) {
       static_cast<void>(Identify(&record));  // if it fails, BringBack() tries once more
-      const nesting::FirstLook look = LookAtInnermost(slot);
+      const nesting::FirstLook look = LookAtInnermost(slot, &has_lost);
       if (!records::IsOpen(record)) continue;
       result = LeaveFor(slot, look, host);
       is_innermost = false;
@@ -103,6 +104,7 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
     if (has_ended) records::Free(slot);
     has_wanted = has_wanted || slot == wanted;
   }
+  if (is_innermost && has_lost) return CUDA_ERROR_CONTEXT_IS_DESTROYED;  // the host's own
   return has_wanted || result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
 }
 

@@ -65,10 +65,12 @@ Finding RepairBeneath(const Incarnation& ours, const Incarnation& caller, CUcont
 
 // Our context is current and something else was popped from above it: a leaked push, if the
 // caller's context is beneath. Nothing is changed, and nothing found, if it is not.
-Finding DropOurs(const Incarnation& caller, CUcontext popped) {
+Finding DropOurs(const Incarnation& ours, const Incarnation& caller, CUcontext popped) {
   Taken taken;
   if (!Take(&taken)) return {};
-  if (CurrentOf() == caller.context) {
+  CUcontext now = CurrentOf();
+  while (now == ours.context && now != caller.context && Take(&taken)) now = CurrentOf();
+  if (now == caller.context) {
     return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, popped);
   }
   const CUresult code = stack::PutBack(taken);
@@ -284,7 +286,7 @@ Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUconte
     now = CurrentOf();
   }
   if (now == ours.context) {
-    const Finding leaked = DropOurs(caller, popped);
+    const Finding leaked = DropOurs(ours, caller, popped);
     if (leaked.happened) return leaked;
   }
   if (now == caller.context) {

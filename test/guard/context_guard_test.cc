@@ -436,6 +436,25 @@ BOOST_AUTO_TEST_CASE(a_search_that_meets_a_dead_entry_says_that_it_could_not_put
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(a_leaked_push_of_its_own_context_may_lie_below_another) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({x.get(), a.get()});
+  {
+    const ContextGuard guard(b.get());
+    for (const CUcontext leaked : {b.get(), b.get(), c.get()}) {
+      BOOST_TEST(TheDriver().CtxPushCurrent(leaked) == CUDA_SUCCESS);
+    }
+  }
+  BOOST_TEST((GetStack() == std::vector<CUcontext>{x.get(), a.get()}));
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kLeakedPush));
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_stack_is_restored_from_any_number_of_leaked_pushes) {
   const OwnContext b;
   const OwnContext c;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "cuguest/c.h"
+#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/internal/this_thread.h"
 #include "test/support/test.h"
@@ -240,6 +242,114 @@ BOOST_AUTO_TEST_CASE(a_push_below_every_guard_stays) {
   BOOST_TEST(GetStack() == Stack{a.get()});
   BOOST_TEST(TakeIncidents().empty());
   SetStack({});
+}
+
+// What follows was found by random_scopes_test.cc.
+
+// The host's own entries, and those of scopes, look like what an ended pair left.
+BOOST_AUTO_TEST_CASE(a_pair_is_not_looked_for_below_its_scope) {
+  const OwnContext a;
+  const OwnContext c;
+  SetStack({a.get(), c.get()});
+  {
+    ContextGuard guard(a.get());
+    Pair(c.get());
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+  }
+  BOOST_TEST(GetStack() == (Stack{a.get(), c.get()}));
+  SetStack({a.get()});
+  {
+    cuguest::ExactGuard guard(a.get());
+    Pair(a.get());
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+  }
+  SetStack({});
+  {
+    ContextGuard outer(a.get());
+    ContextGuard guard(a.get());
+    BOOST_TEST(cuguest_push(c.get()) == 0);
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    BOOST_TEST(guard.Leave() == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(cuguest_pop() == 0);
+    BOOST_TEST(cuguest_pop() == 0);
+    BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
+  }
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+}
+
+// The inner one of two is gone, and what the outer one left, with the host's below, looks like it.
+BOOST_AUTO_TEST_CASE(the_push_on_top_is_there) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get(), b.get()});
+  BOOST_TEST(cuguest_push(a.get()) == 0);
+  Pair(b.get());
+  { const HostScope host; }
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), a.get()}));
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_scope_that_waits_for_a_pair_is_closed) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const bool is_elsewhere : {false, true}) {
+    SetStack({a.get()});
+    ContextGuard outer(b.get());
+    ContextGuard inner(c.get());
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    const auto end = [&] { BOOST_TEST(inner.Leave() == CUDA_ERROR_NOT_READY); };
+    if (is_elsewhere) std::thread(end).join();
+    if (!is_elsewhere) end();
+    PopByHand();
+    BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    BOOST_TEST(Records() == 0U);
+    BOOST_TEST(TakeIncidents().size() == (is_elsewhere ? 1U : 0U));
+  }
+  // With no scope around it by the next guard's end.
+  ContextGuard guard(b.get());
+  BOOST_TEST(cuguest_push(c.get()) == 0);
+  BOOST_TEST(guard.Leave() == CUDA_ERROR_NOT_READY);
+  PopByHand();
+  { const ContextGuard next(c.get()); }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_capture_mode_hides_no_pair) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  ContextGuard guard(b.get());
+  BOOST_TEST(cuguest_push(a.get()) == 0);
+  const cuguest::CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED);
+  PopByHand();
+  BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+// Then there is no host's context to go back to, and the code is that.
+BOOST_AUTO_TEST_CASE(a_host_scope_says_that_the_hosts_context_is_over) {
+  OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  Pair(b.get());
+  std::thread([&] { TheDriver().CtxDestroy(a.release()); }).join();
+  BOOST_TEST(HostScope().result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+  OwnContext::DestroyIdle();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

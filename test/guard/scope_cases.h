@@ -78,6 +78,7 @@ class Scope {
 
   virtual CUresult Enter(CUcontext context, cuguest::Location where) = 0;
   virtual CUresult MoveTo(CUcontext, cuguest::Location) { return CUDA_ERROR_NOT_SUPPORTED; }
+  virtual CUresult Reassert() { return CUDA_ERROR_NOT_SUPPORTED; }
   // By the function that gives a code, Restore() or Leave().
   virtual CUresult End() = 0;
   // By the destructor or the cleanup function. What was the object's memory is overwritten then if
@@ -105,6 +106,14 @@ class CppScope final : public Scope {
       return object_->MoveTo(cuguest::ContextRef::Borrow(context), where);
     }
     return Scope::MoveTo(context, where);
+  }
+  CUresult Reassert() override {
+    if constexpr (std::is_same_v<Object, cuguest::ContextGuard> ||
+                  std::is_same_v<Object, cuguest::ContextScope> ||
+                  std::is_same_v<Object, ExactGuard>) {
+      return object_->Reassert();
+    }
+    return Scope::Reassert();
   }
   CUresult End() override { return object_->Leave(); }
   void Drop(bool overwrites) override {
@@ -145,6 +154,14 @@ class CScope final : public Scope {
       return static_cast<CUresult>(code);
     }
     return Scope::MoveTo(context, where);
+  }
+  CUresult Reassert() override {
+    if constexpr (std::is_same_v<Storage, cuguest_guard>) {
+      return static_cast<CUresult>(cuguest_guard_reassert(&storage_));
+    } else if constexpr (std::is_same_v<Storage, cuguest_residency>) {
+      return static_cast<CUresult>(cuguest_residency_settle(&storage_));
+    }
+    return Scope::Reassert();
   }
   CUresult End() override { return static_cast<CUresult>(leave_(&storage_)); }
   void Drop(bool overwrites) override {
