@@ -313,15 +313,19 @@ CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept
 
 namespace {
 
+// Whether the last record is of a scope that is live and its owner's to end: then nothing below it
+// can be closed.
+bool IsSettled() {
+  const ThisThread& here = *Here();
+  if (here.depth == 0) return true;
+  if (here.capture_modes != 0 || ThisThread::HasMail()) return false;
+  const Record& last = records::At(here.depth - 1);
+  return last.state == State::kLive && !IsPush(last);
+}
+
 // Closes one that has ended and is on top. Whether there was one.
 bool CloseOneEnded() {
   records::DropFree();
-  const ThisThread& here = *Here();
-  // Then the last record is the topmost of the only resource there is.
-  const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
-  if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
-    return false;
-  }
   records::ReadMail();
   unsigned ended = records::kNowhere;
   for (const auto resource : {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
@@ -349,8 +353,9 @@ bool WaitsForPushes() {
 }  // namespace
 
 bool CloseEnded() noexcept {
-  bool has_closed = false;
   records::ForgetParents();
+  if (IsSettled()) return false;
+  bool has_closed = false;
   do {
     while (CloseOneEnded()) has_closed = true;
   } while (WaitsForPushes() && ForgetPoppedOnTop());
