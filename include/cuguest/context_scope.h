@@ -50,7 +50,8 @@ class [[nodiscard]] CUGUEST_API ContextScope {
 
   /// Enters `context`, which must be alive. `where` is for incidents.
   /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, and it may enter
-  ///         again. CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside.
+  ///         again. CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside, or outside with a
+  ///         code for Leave() to return, which Reassert() or MoveTo() has found.
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(CUcontext context, GuardMode mode = GuardMode::kElide,
                                             Location where = Location::Here()) noexcept {
     if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;

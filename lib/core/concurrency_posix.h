@@ -20,6 +20,7 @@
 #define CUGUEST_LIB_CORE_CONCURRENCY_POSIX_H_
 
 #include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -39,6 +40,16 @@ struct SharedMutex {
 struct SharedConditionVariable {
   // With `mutex` locked by the caller.
   void wait(SharedMutex& mutex) noexcept { pthread_cond_wait(&native, &mutex.native); }
+  // The same, for 10 ms at most: for what nobody notifies.
+  void wait_a_while(SharedMutex& mutex) noexcept {
+    constexpr long kSecond = 1000000000;
+    timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += kSecond / 100;
+    until.tv_sec += until.tv_nsec / kSecond;
+    until.tv_nsec %= kSecond;
+    pthread_cond_timedwait(&native, &mutex.native, &until);
+  }
   void notify_all() noexcept { pthread_cond_broadcast(&native); }
   pthread_cond_t native = PTHREAD_COND_INITIALIZER;
 };

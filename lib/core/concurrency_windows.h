@@ -27,6 +27,9 @@ struct SharedConditionVariable {
   void wait(SharedMutex& mutex) noexcept {
     SleepConditionVariableSRW(&native, &mutex.native, INFINITE, 0);
   }
+  void wait_a_while(SharedMutex& mutex) noexcept {
+    SleepConditionVariableSRW(&native, &mutex.native, 10, 0);
+  }
   void notify_all() noexcept { WakeAllConditionVariable(&native); }
   CONDITION_VARIABLE native = CONDITION_VARIABLE_INIT;
 };

@@ -61,6 +61,7 @@ void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) 
   bool is_known = code == CUDA_SUCCESS;
   if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return SetFailed(code);
+  SetOutside();  // where a listener of C leaves by longjmp()
   if (nesting::CloseEnded()) is_known = false;
   Record* const record = Begin(id);
   if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));
@@ -83,6 +84,10 @@ CUresult Scope::ResultNow() const noexcept {
   const Record* const record = calls_ == &kCalls ? Own() : nullptr;
   if (record == nullptr || record->state == State::kLive) return result_;
   if (record->state == State::kGone) return record->result;
+  // A listener left by longjmp() what was to move it.
+  if (record->state == State::kOut && record->extra == records::kNowhere) {
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
   // Taken out by a HostScope: it comes back, unless that one has ended, and waits.
   const bool host_has_ended = record->state == State::kOut && record->extra < records::Depth() &&
                               records::At(record->extra).state == State::kEnded;
@@ -163,6 +168,9 @@ Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
 
 // As MoveTo(), of a scope that is inside and of this copy.
 CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
+  const unsigned long long serial = serial_;
+  nesting::CloseEnded();
+  if (serial_ != serial) return CUDA_ERROR_ILLEGAL_STATE;  // a listener has left it
   CUresult why_not;
   if (OwnOnTop(&why_not) != nullptr) return MoveInside(to, where);
   const Record* const record = Own();

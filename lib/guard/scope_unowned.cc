@@ -27,6 +27,7 @@ CUresult CloseUnowned(unsigned slot) {
       if (older.owner != Record::Owner::kNobody) break;
       if (older.caller != now || older.ours.context != look.popped) continue;
       for (unsigned closed = slot + 1; closed-- > i;) {
+        if (closed >= records::Depth()) continue;
         if (records::At(closed).owner == Record::Owner::kNobody) records::Free(closed);
       }
       return CUDA_SUCCESS;

@@ -24,9 +24,9 @@ CUGUEST_BEGIN_NAMESPACE
 //
 // A callback of C may leave by longjmp(), so a walk is not on its thread's stack, and is used
 // again. It is over when the thread begins another one no deeper on its stack, or has ended; for
-// the thread itself, which does not wait for its own calls, at once. A callback may switch to a
-// stack of another place (a signal's, a fiber's): one that goes on may count as over then, and
-// learns that by its number.
+// the thread itself, which does not wait for its own calls, at once. Nothing notifies of a thread's
+// end, so a wait looks again after a while. A callback may switch to a stack of another place (a
+// signal's, a fiber's): one that goes on may count as over then, and learns that by its number.
 //
 // A child that is forked has the walks of threads that it does not have: they go before anything
 // else is done with the lists there, and so does the lock. A thread may be in the middle of a
@@ -81,7 +81,7 @@ struct IncidentListeners {
     Link(place, listener->next_);
     if (first == nullptr) internal::g_call_listeners.store(nullptr, std::memory_order_relaxed);
     LeaveWalks(listener);
-    while (IsCalled(listener)) called_changed.wait(mutex);
+    while (IsCalled(listener)) called_changed.wait_a_while(mutex);
   }
 
   // Of one that somebody else removes, or has removed: waits until no other thread is in its
@@ -93,7 +93,7 @@ struct IncidentListeners {
       return (walk.called == listener || walk.ended == listener) && walk.GoesOn();
     };
     if (AnyWalk([=](const Walk& walk) { return walk.thread == here && is_in(walk); })) return;
-    while (AnyWalk(is_in)) called_changed.wait(mutex);
+    while (AnyWalk(is_in)) called_changed.wait_a_while(mutex);
   }
 
   // None comes to `listener` any more, and those of this thread are in it no longer.
@@ -128,6 +128,7 @@ struct IncidentListeners {
       if (walk->IsOpen() && walk->thread == here && walk->frame <= frame) GoOn(walk, nullptr);
       if (!walk->IsOpen()) unused = walk;
     }
+    if (unused == nullptr) unused = OfEndedThread();
     if (unused == nullptr) unused = Make();
     if (unused == nullptr) return nullptr;
     unused->next = first;
@@ -136,6 +137,13 @@ struct IncidentListeners {
     unused->frame = frame;
     __atomic_store_n(&unused->number, unused->number + 1, __ATOMIC_RELEASE);
     return unused;
+  }
+
+  static Walk* OfEndedThread() {
+    Walk* walk = walks;
+    while (walk != nullptr && walk->GoesOn()) walk = walk->other;
+    if (walk != nullptr) GoOn(walk, nullptr);
+    return walk;
   }
 
   static Walk* Make() {
@@ -182,7 +190,11 @@ struct IncidentListeners {
   static void BeginAgain() {
     const internal::ThreadId here = internal::ThisThreadId();
     for (Walk* walk = walks; walk != nullptr; walk = walk->other) {
-      if (!walk->IsOpen() || walk->thread == here) continue;
+      if (!walk->IsOpen()) continue;
+      if (walk->thread == here) {
+        walk->kernel_thread = internal::KernelThread();
+        continue;
+      }
       walk->called = nullptr;
       walk->ended = nullptr;
       ++walk->number;

@@ -1690,6 +1690,7 @@ struct jumper {
   context_t a, b, c;
   jmp_buf where;
   cuguest_guard guard;
+  int has_jumped;
 };
 static int leave_it(void* guard) { return cuguest_guard_leave(guard); }
 static int move_it(void* argument) {
@@ -1741,6 +1742,13 @@ static void jump_from_deep(struct jumper* it) {
   jump_out_of_everything(it);
   CHECK(bytes[0] == 0);
 }
+static void* jump_and_stay(void* argument) {
+  struct jumper* const it = argument;
+  jump_out_of_everything(it);
+  __atomic_store_n(&it->has_jumped, 1, __ATOMIC_RELEASE);
+  pause_a_little(); /* while it is removed */
+  return NULL;
+}
 static void* remove_it(void* listener) {
   CHECK(cuguest_incident_listener_remove(listener) == 0);
   return NULL;
@@ -1751,6 +1759,7 @@ static void a_listener_leaves_by_longjmp(void) {
   struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
   cuguest_incident_listener first = CUGUEST_INIT(cuguest_incident_listener);
   cuguest_incident_listener jumps = CUGUEST_INIT(cuguest_incident_listener);
+  pthread_t thread;
   int elsewhere;
   memset(&it, 0, sizeof(it));
   begin();
@@ -1780,6 +1789,14 @@ static void a_listener_leaves_by_longjmp(void) {
   leave_a_push(it.a, it.b);
   CHECK(told.count == 20);
   on_another_thread(&remove_it, &jumps);
+  /* Removed while its thread still runs, and does nothing more. */
+  told.count = 0;
+  jumps_now = 1;
+  CHECK(cuguest_incident_listener_register(&jumps, &jump, &it.where) == 0);
+  CHECK(pthread_create(&thread, NULL, &jump_and_stay, &it) == 0);
+  while (!__atomic_load_n(&it.has_jumped, __ATOMIC_ACQUIRE)) continue;
+  CHECK(cuguest_incident_listener_remove(&jumps) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
   CHECK(cuguest_incident_listener_remove(&first) == 0);
   CHECK(STACK_IS_EMPTY());
 }

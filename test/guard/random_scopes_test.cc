@@ -3,7 +3,7 @@
 // Random sequences of scopes, of faults of their callees and of contexts that end. After each the
 // caller's context is current, or its own end is the reason, which a code has said. Without faults,
 // and around an ExactGuard, the whole stack is the host's; otherwise it differs by no more entries
-// than there were faults, and not without an incident, as docs/limits.md says.
+// than Bound() of scope_player.cc says, and not without an incident.
 //
 // The same sequences each time. In the environment:
 //   CUGUEST_TEST_SEED       of the first sequence of each class (0)

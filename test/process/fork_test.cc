@@ -101,7 +101,13 @@ struct WayToFork {
 std::atomic<bool> g_wipes_nothing{false};
 std::atomic<int> g_refused_advice{0};
 
-// Without pages that are wiped in a child, there is nothing to notice the other two by.
+// Without pages that are wiped in a child, there is nothing to notice the other two by. A sanitizer
+// has locks of its own, which only fork() frees in a child.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
 std::vector<WayToFork> WaysToFork() {
   constexpr int kNoAdvice = -1;
   constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK
@@ -113,9 +119,9 @@ std::vector<WayToFork> WaysToFork() {
                      syscall(SYS_madvise, page, size, kWipeOnFork) == 0;
   CHECK(munmap(page, size) == 0);
   if (!wipes) return {{"fork", &Fork}};
-  return {{"fork", &Fork},
-          {"system call", &ForkBySystemCall},
-          {"handler of the host", &ForkWithHandlerOfHost}};
+  std::vector<WayToFork> ways = {{"fork", &Fork}, {"handler of the host", &ForkWithHandlerOfHost}};
+  if (!kIsSanitized) ways.push_back({"system call", &ForkBySystemCall});
+  return ways;
 }
 
 bool Mentions(const absl::Status& status, const char* words) {

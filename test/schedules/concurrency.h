@@ -105,6 +105,7 @@ class ConditionVariable {
     location_.Wait(&mutex.location_);
     mutex.lock();
   }
+  void wait_a_while(Mutex& mutex) { wait(mutex); }
   void wait(std::unique_lock<Mutex>& lock) { wait(*lock.mutex()); }
   template <typename Predicate>
   void wait(std::unique_lock<Mutex>& lock, Predicate is_met) {
