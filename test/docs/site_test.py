@@ -205,8 +205,8 @@ def check_site(site):
     search = (site / "searchindex.js").read_text()
     search = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\);?\s*", search, re.S)[1])
     for word, expected in FOUND.items():
-        found = search["terms"].get(word, [])
-        names = [search["docnames"][at] for at in (found if isinstance(found, list) else [found])]
+        found = [search[where].get(word, []) for where in ("terms", "titleterms")]
+        names = [search["docnames"][at] for pages in found for at in (pages if isinstance(pages, list) else [pages])]
         for name in expected:
             check(name in names, f"a search for {word} does not find {name}")
     objects = {entry[-1] for entries in search["objects"].values() for entry in entries}
