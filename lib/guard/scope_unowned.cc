@@ -12,8 +12,6 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-using Kind = Record::Kind;
-using State = Record::State;
 using nesting::IsOfNone;
 using nesting::IsPush;
 
@@ -40,20 +38,20 @@ struct Looked {
     bool is_above_push = false;  // which is not there
     while (dead == nullptr && slot-- > 0) {
       const Record& around = records::At(slot);
-      if (!records::IsOpen(around) || around.kind == Kind::kCaptureMode) continue;
+      if (!records::IsOpen(around) || around.kind == Record::Kind::kCaptureMode) continue;
       const bool is_as_left = around.ours.context == above;
       if (IsPush(around)) {
         if (is_as_left && Find(above, around.caller, place + 1) >= 0) return true;
         is_above_push = is_above_push || (is_as_left && around.caller != above);
         continue;
       }
-      if (around.kind == Kind::kHost || IsOfNone(around)) return true;
+      if (around.kind == Record::Kind::kHost || IsOfNone(around)) return true;
       if (!is_as_left) break;
       is_above_push = false;
-      if (around.kind == Kind::kExact) {
+      if (around.kind == Record::Kind::kExact) {
         return taken.count() - (place + 1) > static_cast<long>(around.extra);
       }
-      const bool is_pushed = around.kind == Kind::kPushed;
+      const bool is_pushed = around.kind == Record::Kind::kPushed;
       do {
         if (++place >= taken.count()) return false;
       } while (At(place) != above || (is_pushed && At(place + 1) != around.caller));
@@ -73,7 +71,7 @@ struct Looked {
 void ForgetPopped(unsigned end) {
   unsigned first = end;
   while (first > 0 &&
-         (IsPush(records::At(first - 1)) || records::At(first - 1).state == State::kFree)) {
+         (IsPush(records::At(first - 1)) || records::At(first - 1).state == Record::State::kFree)) {
     --first;
   }
   if (first == end) return;
@@ -100,24 +98,24 @@ void ForgetPopped(unsigned end) {
     if (!is_here) kept = slot - 1;
     const long found = is_here ? place : looked.PlaceOf(kept, place);
     if (found >= 0) place = found + 1;
-    if (found < 0) records::At(kept).state = State::kFree;
-    while (--slot > kept) records::At(slot).state = State::kFree;
+    if (found < 0) records::At(kept).state = Record::State::kFree;
+    while (--slot > kept) records::At(slot).state = Record::State::kFree;
   }
   // Those that stay move down, since no scope knows a place of theirs.
   unsigned to = first;
   for (unsigned slot = first; slot < end; ++slot) {
     Record& record = records::At(slot);
-    if (record.state == State::kFree) continue;
+    if (record.state == Record::State::kFree) continue;
     Record& place_of = records::At(to++);
     const unsigned long long serial = place_of.serial;
     if (&place_of == &record) continue;
     place_of = record;
     place_of.serial = serial;
-    record.state = State::kFree;
+    record.state = Record::State::kFree;
   }
   Record& last = records::At(end - 1);
-  if (last.state != State::kFree) return;
-  last.kind = Kind::kPushed;  // it has no entries to let go of
+  if (last.state != Record::State::kFree) return;
+  last.kind = Record::Kind::kPushed;  // it has no entries to let go of
   records::Free(end - 1);
 }
 
@@ -132,7 +130,7 @@ CUresult CloseUnowned(unsigned slot) {
   if (look.code == CUDA_SUCCESS && stack::Current(&now) == CUDA_SUCCESS && now != record.caller) {
     for (unsigned i = slot; i-- > 0;) {
       const Record& older = records::At(i);
-      if (!records::IsOpen(older) || older.kind == Kind::kCaptureMode) continue;
+      if (!records::IsOpen(older) || older.kind == Record::Kind::kCaptureMode) continue;
       if (older.owner != Record::Owner::kNobody) break;
       if (older.caller != now || older.ours.context != look.popped) continue;
       for (unsigned closed = slot + 1; closed-- > i;) {
@@ -177,11 +175,11 @@ CUresult Scope::PopUnowned() noexcept {
   nesting::CloseEnded();
   for (unsigned slot = records::Depth(); slot-- > 0;) {
     Record& record = records::At(slot);
-    if (record.owner != Record::Owner::kNobody || record.state == State::kFree ||
-        record.state == State::kEnded) {
+    if (record.owner != Record::Owner::kNobody || record.state == Record::State::kFree ||
+        record.state == Record::State::kEnded) {
       continue;
     }
-    if (record.state != State::kLive) {  // a HostScope has it, or had
+    if (record.state != Record::State::kLive) {  // a HostScope has it, or had
       records::Free(slot);
       return CUDA_SUCCESS;
     }
