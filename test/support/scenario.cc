@@ -49,9 +49,9 @@ std::string WhySkipped(const Scenario& scenario) {
 
 }  // namespace
 
-void Fork(const std::function<void()>& in_child) {
+void Fork(const std::function<void()>& in_child, pid_t (*make)()) {
   std::fflush(stdout);
-  const pid_t child = fork();
+  const pid_t child = make();
   CHECK(child >= 0);
   if (child == 0) {
     in_child();

@@ -18,6 +18,9 @@
 #ifndef CUGUEST_TEST_SUPPORT_SCENARIO_H_
 #define CUGUEST_TEST_SUPPORT_SCENARIO_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -46,8 +49,8 @@ struct Scenario {
   std::string (*skip)() = nullptr;
 };
 
-// Runs `in_child` in a forked child, which must end well. Returns when it has ended.
-void Fork(const std::function<void()>& in_child);
+// Runs `in_child` in a child that `make` has made, which must end well. Returns when it has ended.
+void Fork(const std::function<void()>& in_child, pid_t (*make)() = &fork);
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios);
 
