@@ -131,7 +131,8 @@ constexpr KnownError kKnownErrors[] = {
     ROW(701, LAUNCH_OUT_OF_RESOURCES, LaunchOutOfResources, kResourceExhausted,
         "the launch needs more registers, threads or shared memory than a multiprocessor has"),
     ROW(702, LAUNCH_TIMEOUT, LaunchTimeout, kDataLoss,
-        "a kernel ran longer than the device's watchdog allows: it is lost, end the process"),
+        "a kernel ran longer than the device's watchdog allows: the device is lost, end the "
+        "process"),
     ROW(703, LAUNCH_INCOMPATIBLE_TEXTURING, LaunchIncompatibleTexturing, kFailedPrecondition,
         "the launch uses an incompatible texturing mode"),
     ROW(704, PEER_ACCESS_ALREADY_ENABLED, PeerAccessAlreadyEnabled, kAlreadyExists,
