@@ -152,9 +152,11 @@ CUresult Scope::EndElsewhere(unsigned long long serial) noexcept {
 // The record of a scope that is inside, if it can be moved or reasserted: what lies above it is
 // somebody else's to move.
 Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
+  const unsigned long long serial = serial_;
   nesting::CloseEnded();
-  Record* const record = Own();
   *why_not = CUDA_ERROR_ILLEGAL_STATE;
+  if (serial_ != serial) return nullptr;  // a listener has left it
+  Record* const record = Own();
   if (record == nullptr) {
     if (records::IsOfParent(serial_)) *why_not = CUDA_ERROR_NOT_INITIALIZED;
     return nullptr;

@@ -637,6 +637,31 @@ BOOST_AUTO_TEST_CASE(a_listener_ends_what_moves) {
   }
 }
 
+// The incident is that of a scope above it, which ended on another thread and is closed first.
+BOOST_AUTO_TEST_CASE(a_listener_ends_what_is_to_move) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const OwnContext d;
+  for (const bool moves : {false, true}) {
+    SetStack({a.get()});
+    cuguest::ContextScope scope;
+    cuguest::ContextScope above;
+    BOOST_TEST(scope.Enter(b.get()) == CUDA_SUCCESS);
+    BOOST_TEST(above.Enter(c.get()) == CUDA_SUCCESS);
+    std::thread([&] { BOOST_TEST(above.Leave() == CUDA_ERROR_NOT_READY); }).join();
+    TheDriver().CtxPushCurrent(d.get());
+    Interferer interferer{&scope, nullptr, nullptr, {}, CUDA_SUCCESS};
+    const cuguest::IncidentListener listener(&Interfere, &interferer);
+    const CUresult code = moves ? scope.MoveTo(c.get()) : scope.Reassert();
+    BOOST_TEST(code == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(scope.Leave() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    BOOST_TEST(TakeIncidents().size() == 2U);
+    SetStack({});
+  }
+}
+
 // A callee destroys the caller's context: the first end of the scope returns that, and no other.
 BOOST_AUTO_TEST_CASE(owed_code_is_returned_by_the_end) {
   const OwnContext b;
