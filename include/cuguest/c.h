@@ -640,9 +640,8 @@ CUGUEST_C_API const char* cuguest_repair_name(int repair);
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
 /// CUDA if it leaves the stack as it found it, and leave the scope that reports: if that was to
 /// move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE (401) and has ended. It may leave a
-/// function of this header that ends, moves or reasserts a scope by longjmp(), see
-/// cuguest_incident_listener; not one that enters a cuguest_host_scope, which reports what it
-/// finds.
+/// function of this header that works on a scope by longjmp(), see cuguest_incident_listener; not
+/// one that enters a cuguest_host_scope, which reports what it finds.
 typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void* user);
 
 /// cuguest_incident_listener
@@ -654,12 +653,12 @@ typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void
 /// Threads: register and remove it on any, and from its own callback at the same time: one of them
 ///          removes it, the other gets CUDA_ERROR_ILLEGAL_STATE (401), which of the owner waits as
 ///          long as removing does.
-///          After a longjmp() out of the callback the scope is left, or outside, and to leave it
-///          again gives 0, or what a move found of the caller's stack; what its end closes besides
-///          is closed when the thread next ends a scope. The listeners after this one
-///          miss that incident. Until it is removed on that thread, or another incident comes up
-///          there no deeper on its stack, another thread that removes it waits, at the longest
-///          until the thread has ended.
+///          After a longjmp() out of the callback the scope is left, or outside (not entered,
+///          where that was the call), and to leave it again gives 0, or what a move found of the
+///          caller's stack; what its end closes besides is closed when the thread next ends a
+///          scope. The listeners after this one miss that incident. Until it is removed on that
+///          thread, or another incident comes up there no deeper on its stack, another thread that
+///          removes it waits, at the longest until the thread has ended.
 /// Errors:  CUDA_ERROR_INVALID_VALUE (1) also if `callback` is null.
 /// Cost:    no driver call; no allocation, unless more than 16 incidents are reported at one time.
 ///          Without memory for that, one is counted and no listener called. No lock of ours is held

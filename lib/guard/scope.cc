@@ -61,7 +61,6 @@ void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) 
   bool is_known = code == CUDA_SUCCESS;
   if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return SetFailed(code);
-  SetOutside();  // where a listener of C leaves by longjmp()
   if (nesting::CloseEnded()) is_known = false;
   Record* const record = Begin(id);
   if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));

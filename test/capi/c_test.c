@@ -1742,6 +1742,31 @@ static void jump_from_deep(struct jumper* it) {
   jump_out_of_everything(it);
   CHECK(bytes[0] == 0);
 }
+static int enter_it(void* argument) {
+  struct jumper* const it = argument;
+  return cuguest_guard_enter(&it->guard, it->b, CUGUEST_ELIDE, CUGUEST_HERE);
+}
+static void* leave_not_ready(void* guard) {
+  CHECK(cuguest_guard_leave(guard) == NOT_READY);
+  return NULL;
+}
+/* To enter closes what another thread has ended, and reports it. */
+static void jump_out_of_entering(struct jumper* it) {
+  cuguest_guard above = CUGUEST_INIT(cuguest_guard);
+  CHECK(driver.push(it->a) == 0);
+  CHECK(cuguest_guard_enter(&above, it->c, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.push(it->b) == 0);
+  jumps_now = 0;
+  on_another_thread(&leave_not_ready, &above);
+  jumps_now = 1;
+  CHECK(is_left(&enter_it, it, &it->where));
+  overwrite_the_stack();
+  CHECK(STACK_IS(it->a));
+  CHECK(cuguest_guard_leave(&it->guard) == 0);
+  CHECK(cuguest_guard_leave(&it->guard) == ILLEGAL_STATE);
+  CHECK(STACK_IS(it->a));
+  CHECK(driver.pop(&it->a) == 0);
+}
 static void* jump_and_stay(void* argument) {
   struct jumper* const it = argument;
   jump_out_of_everything(it);
@@ -1789,6 +1814,9 @@ static void a_listener_leaves_by_longjmp(void) {
   leave_a_push(it.a, it.b);
   CHECK(told.count == 20);
   on_another_thread(&remove_it, &jumps);
+  CHECK(cuguest_incident_listener_register(&jumps, &jump, &it.where) == 0);
+  jump_out_of_entering(&it);
+  CHECK(cuguest_incident_listener_remove(&jumps) == 0);
   /* Removed while its thread still runs, and does nothing more. */
   told.count = 0;
   jumps_now = 1;
