@@ -72,13 +72,14 @@ class [[nodiscard]] CUGUEST_API Acquired {
   CUGUEST_HIDE Acquired(Acquired&& other) noexcept { Take(&other); }
   CUGUEST_HIDE Acquired& operator=(Acquired&& other) noexcept {
     if (this == &other) return *this;
-    if (holds_primary_) static_cast<void>(Release());
+    if (holds_primary_) End();
     Take(&other);
     return *this;
   }
-  /// As Release(), whose result nobody gets.
+  /// As Release(), whose result nobody gets. What cannot be given back is as
+  /// Incident::Kind::kOwed says.
   CUGUEST_HIDE ~Acquired() {
-    if (holds_primary_) static_cast<void>(Release());
+    if (holds_primary_) End();
   }
 
   CUGUEST_INTERNAL_IS_NO_STATUS_OR(Acquired);
@@ -110,6 +111,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
   Error Release() noexcept;
 
  private:
+  void End() noexcept;
   CUGUEST_HIDE void SetError(const Error& error) noexcept { ::new (&error_) Error(error); }
   CUGUEST_HIDE void SetEmpty() noexcept {
     incarnation_ = ContextRef();

@@ -592,7 +592,9 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_move(cuguest_shared
                                                                   cuguest_shared_context* from);
 
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset meanwhile,
-///          and the code with which destroying it failed; nothing is attached all the same.
+///          and the code with which destroying it failed; nothing is attached all the same, unless
+///          it is CUDA_ERROR_NOT_PERMITTED (800), for the last holder in a stream callback: it is
+///          attached as before then.
 /// Cost:    as SharedContext::Release.
 CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
 CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
@@ -609,6 +611,7 @@ enum {
   CUGUEST_ELSEWHERE = 7,
   CUGUEST_UNASKED = 8,
   CUGUEST_OUT_OF_TURN = 9,
+  CUGUEST_OWED = 10,
 };
 
 /// What it did about it: Repair of incident.h.

@@ -43,8 +43,11 @@ struct Incident {
                    ///< done in its scope was done in the caller's context
     kOutOfTurn,  ///< a guard or scope was destroyed while another one was open inside it; the stack
                  ///< is restored when that one has ended
+    kOwed,  ///< a destructor or an assignment, in a stream callback, could not give back what it
+            ///< held, as the driver refuses to take it there; a later call of this copy does
+            ///< that, which makes or ends an object of this kind. The stack is not concerned
   };
-  CUGUEST_HIDE static constexpr int kKinds = 10;
+  CUGUEST_HIDE static constexpr int kKinds = 11;
 
   enum class Repair : unsigned char {
     kRepaired,    ///< the caller's stack is what it was, for certain
@@ -57,13 +60,16 @@ struct Incident {
   Repair repair;
   CUresult result;     ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
                        ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
-                       ///< guard's; of kElsewhere and kOutOfTurn: what the end returns
+                       ///< guard's; of kElsewhere and kOutOfTurn: what the end returns; of kOwed:
+                       ///< CUDA_ERROR_OUT_OF_MEMORY where there is no host memory to remember it,
+                       ///< and it is never given back
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair
   const char* file;    ///< of the guard, or of its MoveTo(); a text that says so where the standard
                        ///< library constructed it (emplace, make_unique) without a Location, where
-                       ///< it ended before those inside it, or where it is a cuguest_push()
+                       ///< it ended before those inside it, or where it is a cuguest_push(). Of
+                       ///< kOwed: what was held, as "a SharedContext"
   int line;            ///< of the guard; 0 where `file` is such a text
   unsigned long thread;  ///< the kernel's id of the calling thread (gettid)
 };

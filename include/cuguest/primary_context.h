@@ -68,11 +68,10 @@ class [[nodiscard]] CUGUEST_API PrimaryContext {
   }
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
 
-  /// As Release(), whose result nobody gets. Not from a static or thread_local destructor: see Note
-  /// [No driver calls after main].
-  CUGUEST_HIDE ~PrimaryContext() {
-    if (ok()) static_cast<void>(Release());
-  }
+  /// As Release(), whose result nobody gets. What cannot be given back is as
+  /// Incident::Kind::kOwed says. Not from a static or thread_local destructor: see Note [No driver
+  /// calls after main].
+  ~PrimaryContext();
 
   CUGUEST_INTERNAL_IS_NO_STATUS_OR(PrimaryContext);
 

@@ -112,7 +112,7 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   /// system call filter allows the check); it recognises a dead handle as well as
   /// ContextRef::IsAlive does. Any other value that is not a context crashes in the driver. The
   /// context is never entered: if Create made it, its last holder may be destroying it at this
-  /// moment; the call then fails and leaves it alone.
+  /// moment; the call then fails, and neither asks the driver about it nor touches it.
   /// Errors: kNoDriver, kNotInitialized       as Driver::GetInitialized(), but for a driver without
   ///                                          a device
   ///         kEmpty, kNoContext               nullptr, or what cannot be a context:
@@ -140,8 +140,8 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   SharedContext& operator=(SharedContext other) noexcept;
 
   /// As Release(), without its check: calls no driver while others are attached, nor for another
-  /// owner's context. Not from a static or thread_local destructor: see Note [No driver calls after
-  /// main].
+  /// owner's context. What cannot be given back is as Incident::Kind::kOwed says. Not from a static
+  /// or thread_local destructor: see Note [No driver calls after main].
   ~SharedContext();
 
   CUGUEST_INTERNAL_IS_NO_STATUS_OR(SharedContext);
@@ -175,8 +175,9 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   ///         kDestroyed         it was destroyed or reset while attached, by its owner or by a
   ///                            reset of the device: CUDA_ERROR_CONTEXT_IS_DESTROYED; as exact as
   ///                            ContextRef::IsAlive. The reference was released all the same.
+  ///         CUDA_ERROR_NOT_PERMITTED  for the last holder, in a stream callback
   ///         the driver's code  destroying the context failed; it stays, uncounted
-  /// Post:   attached to nothing, whatever is returned.
+  /// Post:   attached to nothing, unless not permitted: it is attached as before then.
   /// Cost:   one driver call more than the destructor.
   Error Release() noexcept;
 
@@ -191,8 +192,6 @@ class [[nodiscard]] CUGUEST_API SharedContext {
  private:
   SharedContext(const Error& error, const ContextRef& incarnation,
                 const internal::Reference& reference) noexcept;
-
-  CUresult Leave() noexcept;
 
   ContextRef incarnation_;
   // The reference, in the process's registry; a slot is never freed.

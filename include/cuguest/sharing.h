@@ -19,8 +19,10 @@ CUGUEST_BEGIN_NAMESPACE
 /// Errors: kFailedPrecondition  names the objects whose copies count apart from this one, their
 ///                              layouts and the registries that they use. A context that is
 ///                              attached both here and there is then counted twice, and one made by
-///                              one copy may be destroyed while the other is attached.
-/// Cost:   walks the list of loaded objects.
+///                              one copy may be destroyed while the other is attached. Also in a
+///                              forked child in which this copy has not initialised the driver: it
+///                              could wait there for a thread of the parent for ever.
+/// Cost:   walks the list of loaded objects, and opens /proc/self/stat.
 [[nodiscard]] CUGUEST_API absl::Status CheckSharing();
 
 CUGUEST_END_NAMESPACE

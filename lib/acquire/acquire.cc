@@ -10,6 +10,7 @@
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/failure.h"
 #include "lib/share/ending.h"
+#include "lib/share/owed.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -374,6 +375,8 @@ CUresult Acquired::GetDevice(Device* device) const noexcept {
   if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
   return code;
 }
+
+void Acquired::End() noexcept { internal::ReleasePrimaryOrOwe(device_, "an Acquired"); }
 
 Error Acquired::Release() noexcept {
   const CUresult code = holds_primary_ ? internal::ReleasePrimary(device_) : CUDA_SUCCESS;

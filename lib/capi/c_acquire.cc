@@ -71,5 +71,5 @@ int cuguest_acquired_release(cuguest_acquired* acquired) {
 }
 
 void cuguest_acquired_cleanup(cuguest_acquired* acquired) {
-  static_cast<void>(cuguest_acquired_release(acquired));
+  c::CleanUpObject<cuguest::Acquired>(acquired);
 }

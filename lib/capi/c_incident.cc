@@ -19,7 +19,8 @@ static_assert(CUGUEST_LAST_ERROR == static_cast<int>(Incident::Kind::kLastError)
 static_assert(CUGUEST_ELSEWHERE == static_cast<int>(Incident::Kind::kElsewhere));
 static_assert(CUGUEST_UNASKED == static_cast<int>(Incident::Kind::kUnasked));
 static_assert(CUGUEST_OUT_OF_TURN == static_cast<int>(Incident::Kind::kOutOfTurn));
-static_assert(CUGUEST_OUT_OF_TURN + 1 == Incident::kKinds);
+static_assert(CUGUEST_OWED == static_cast<int>(Incident::Kind::kOwed));
+static_assert(CUGUEST_OWED + 1 == Incident::kKinds);
 static_assert(CUGUEST_REPAIRED == static_cast<int>(Incident::Repair::kRepaired));
 static_assert(CUGUEST_INFERRED == static_cast<int>(Incident::Repair::kInferred));
 static_assert(CUGUEST_UNREPAIRED == static_cast<int>(Incident::Repair::kUnrepaired));

@@ -24,5 +24,5 @@ int cuguest_primary_release(cuguest_primary* primary) {
 }
 
 void cuguest_primary_cleanup(cuguest_primary* primary) {
-  static_cast<void>(cuguest_primary_release(primary));
+  c::CleanUpObject<cuguest::PrimaryContext>(primary);
 }

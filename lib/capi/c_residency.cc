@@ -69,8 +69,6 @@ int cuguest_residency_leave(cuguest_residency* residency) {
   return c::EndScope<c::Residency>(residency, [](c::Residency* object) { return object->Leave(); });
 }
 
-// Its destructor leaves.
 void cuguest_residency_cleanup(cuguest_residency* residency) {
-  static_cast<void>(
-      c::EndScope<c::Residency>(residency, [](c::Residency*) { return CUDA_SUCCESS; }));
+  c::CleanUpObject<c::Residency>(residency);
 }

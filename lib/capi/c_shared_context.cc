@@ -27,10 +27,9 @@ int cuguest_shared_context_move(cuguest_shared_context* to, cuguest_shared_conte
 }
 
 int cuguest_shared_context_detach(cuguest_shared_context* shared) {
-  return c::EndScope<cuguest::SharedContext>(
-      shared, [](cuguest::SharedContext* object) { return object->Release().code; });
+  return c::ReleaseObject<cuguest::SharedContext>(shared);
 }
 
 void cuguest_shared_context_cleanup(cuguest_shared_context* shared) {
-  static_cast<void>(cuguest_shared_context_detach(shared));
+  c::CleanUpObject<cuguest::SharedContext>(shared);
 }

@@ -100,6 +100,12 @@ CUresult ReleaseObject(Given* given) noexcept {
       given, [](Object* object) { return object->Release().code; }, &IsStillHeld);
 }
 
+// Destroys the object.
+template <typename Object, typename Given>
+void CleanUpObject(Given* given) noexcept {
+  static_cast<void>(EndScope<Object>(given, [](Object*) { return CUDA_SUCCESS; }));
+}
+
 // Whether `ref` is one. An empty one is, also of zeros alone.
 inline bool IsRef(const cuguest_ref* ref) noexcept {
   constexpr std::size_t kNeeded = offsetof(cuguest_ref, id) + sizeof(cuguest_ref::id);

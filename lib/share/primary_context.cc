@@ -2,8 +2,11 @@
 
 #include "cuguest/primary_context.h"
 
+#include <utility>
+
 #include "lib/core/failure.h"
 #include "lib/share/ending.h"
+#include "lib/share/owed.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -36,6 +39,7 @@ Error RetainOn(Device device, ContextRef* incarnation) {
 }  // namespace
 
 PrimaryContext PrimaryContext::Retain(Device device) noexcept {
+  internal::EndOwed();
   PrimaryContext primary;
   primary.device_ = device;
   primary.error_ = RetainOn(device, &primary.incarnation_);
@@ -75,12 +79,17 @@ PrimaryContext::State PrimaryContext::Query(Device device) noexcept {
 
 PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
   if (this == &other) return *this;
-  if (ok()) static_cast<void>(Release());
+  const PrimaryContext before(std::move(*this));
   device_ = other.device_;
   incarnation_ = other.incarnation_;
   error_ = other.error_;
   other.incarnation_ = ContextRef();
   return *this;
+}
+
+PrimaryContext::~PrimaryContext() {
+  internal::EndOwed();
+  if (ok()) internal::ReleasePrimaryOrOwe(device_.get(), "a PrimaryContext");
 }
 
 Error PrimaryContext::error() const noexcept {

@@ -15,10 +15,12 @@ namespace {
 
 int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % std::uint64_t{Slot::kStripes}); }
 
-// The slot is closed, and the mutex is held: nobody else writes it.
+// The slot is closed, and the mutex is held: nobody else writes it. Who reads this ending sees no
+// earlier handle any more: see IsClosing().
 void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device) {
-  slot->id.store(context.id(), std::memory_order_relaxed);
-  slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_relaxed);
+  slot->context.store(0, std::memory_order_relaxed);
+  slot->id.store(context.id(), std::memory_order_release);
+  slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_release);
   slot->device.store(static_cast<std::uint32_t>(device), std::memory_order_relaxed);
   slot->is_retired.store(0, std::memory_order_relaxed);
   slot->context.store(reinterpret_cast<std::uintptr_t>(context.get()), std::memory_order_release);
@@ -26,6 +28,12 @@ void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device)
   for (Stripe& stripe : slot->stripes) {
     stripe.word.store(Stripe::kOpen, std::memory_order_release);
   }
+}
+
+// Of its maker, who has joined it under the mutex.
+void Own(Slot* slot, CUdevice device) {
+  slot->device.store(static_cast<std::uint32_t>(device), std::memory_order_relaxed);
+  slot->ending.store(static_cast<std::uint64_t>(Ending::kDestroy), std::memory_order_release);
 }
 
 // Step 1 of Note [Stripes of a slot] is done.
@@ -41,6 +49,14 @@ void Gather(Slot* slot) {
 bool HasNothingToEnd(const Slot& slot) {
   const Ending ending = slot.GetEnding();
   return ending != Ending::kDestroy && ending != Ending::kReleasePrimary;
+}
+
+// Whether the slot, which is not open, is closing, and counts what was made for sharing at this
+// handle, with this id if one is given. The handle is read again, as another may have the slot by
+// now.
+bool IsClosing(const Slot& slot, CUcontext handle, const unsigned long long* id) {
+  return static_cast<Ending>(slot.ending.load(std::memory_order_acquire)) == Ending::kDestroy &&
+         (id == nullptr || slot.id.load(std::memory_order_acquire) == *id) && slot.IsAt(handle);
 }
 
 CUresult End(const Slot& slot) {
@@ -64,17 +80,22 @@ bool CountIfOpen(Atomic<std::uint64_t>* word, std::uint64_t open, std::uint64_t 
 // Takes the caller's reference off the root. True for the last holder of a slot that has
 // something to end; the slot is closing then, and the caller's to end.
 bool TakeOffRoot(Slot* slot) {
-  const bool is_idle_at_zero = HasNothingToEnd(*slot);  // kept as it is by the reference
   std::uint64_t now = slot->root.load(std::memory_order_acquire);
   for (;;) {
     const bool gathers = now == (Slot::kOpen | Slot::kStriped | 1);
-    const bool closes = now == (Slot::kOpen | 1) && !is_idle_at_zero;
+    const bool is_last = now == (Slot::kOpen | 1);
+    const bool closes = is_last && !HasNothingToEnd(*slot);
     const std::uint64_t next = gathers ? now + Slot::kBias : closes ? 0 : now - 1;
     if (!slot->root.compare_exchange_weak(now, next, std::memory_order_acq_rel)) continue;
-    if (!gathers) return closes;
+    if (closes || !(gathers || is_last)) return closes;
+    if (is_last) break;
     Gather(slot);
     now = slot->root.load(std::memory_order_acquire);
   }
+  // It is idle. Its maker may have come and gone since its ending was read.
+  std::uint64_t idle = Slot::kOpen;
+  return !HasNothingToEnd(*slot) &&
+         slot->root.compare_exchange_strong(idle, 0, std::memory_order_acq_rel);
 }
 
 // Counts one up, on this thread's stripe if that is open. False if the slot is not.
@@ -135,15 +156,22 @@ Slot* Registry::FindAt(CUcontext context, Predicate is_wanted) noexcept {
   return slot;
 }
 
-Reference Registry::Join(CUcontext context) noexcept {
-  Reference reference;
-  const auto joins = [&](Slot* slot) { return CountUp(slot, &reference); };
-  return FindAt(context, joins) != nullptr ? reference : Reference{};
+Registry::Outcome Registry::Join(CUcontext context, const unsigned long long* id,
+                                 Reference* reference) noexcept {
+  bool is_closing = false;
+  const auto joins = [&](Slot* slot) {
+    if (CountUp(slot, reference)) return true;
+    is_closing = is_closing || IsClosing(*slot, context, id);
+    return false;
+  };
+  if (FindAt(context, joins) != nullptr) return Outcome::kJoined;
+  *reference = Reference{};
+  return is_closing ? Outcome::kClosing : Outcome::kUnknown;
 }
 
 Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                                        Reference* reference) noexcept {
-  const bool is_new = ending == Ending::kDestroy;
+  const bool makes = ending == Ending::kDestroy;
   Outcome outcome = Outcome::kOpened;
   // Nobody gives a slot to another context while the mutex is held, so the key need not be
   // read again, and there is nothing to leave.
@@ -152,10 +180,11 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
     const unsigned long long id = slot->id.load(std::memory_order_relaxed);
     if (id > context.id()) {
       outcome = Outcome::kOver;
-    } else if (id < context.id() || is_new) {
+    } else if (id < context.id() || (makes && id == 0)) {
       slot->is_retired.store(1, std::memory_order_relaxed);
     } else if (CountUp(slot, reference)) {
       outcome = Outcome::kJoined;
+      if (makes) Own(slot, device);
     } else if (slot->GetEnding() == Ending::kDestroy) {
       outcome = Outcome::kClosing;
     }
@@ -165,7 +194,7 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
   Chunk* last = &first_;
   for (;;) {
     {
-      const std::lock_guard<SharedMutex> lock(opening_);
+      const std::lock_guard<SharedMutex> lock(header_.opening);
       while (Chunk* const next = last->next.load(std::memory_order_relaxed)) last = next;
       if (chunk != nullptr) last->next.store(chunk, std::memory_order_release);
       chunk = nullptr;
@@ -180,9 +209,9 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
         return outcome;
       }
     }
-    void* const place = AllocateAligned(alignof(Chunk), sizeof(Chunk));
+    void* const place = MapZeros(sizeof(Chunk));
     if (place == nullptr) return Outcome::kNoMemory;
-    chunk = new (place) Chunk();  // with the rest of each line 0
+    chunk = new (place) Chunk;
   }
 }
 
@@ -201,6 +230,25 @@ Slot* Registry::FindUnused() noexcept {
   });
 }
 
+Registry* Registry::InZeros(void* place, const RegistryHeader& header) noexcept {
+  auto* const registry = static_cast<Registry*>(place);
+  registry->header_.magic = header.magic;
+  registry->header_.size = header.size;
+  registry->header_.numbers = header.numbers;
+  return registry;
+}
+
+Registry* Door::Open() noexcept {
+  Registry* there = registry.load(std::memory_order_acquire);
+  if (there != nullptr) return there;
+  void* const place = MapZeros(header.size);
+  if (place == nullptr) return nullptr;
+  Registry* const made = Registry::InZeros(place, header);
+  if (registry.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return made;
+  Unmap(place, header.size);
+  return there;
+}
+
 Reference Registry::Copy(Slot* slot) noexcept {
   Reference reference;
   static_cast<void>(CountUp(slot, &reference));  // it is open: the caller has a reference
@@ -214,7 +262,11 @@ CUresult Registry::Leave(const Reference& reference) noexcept {
       CountIfOpen(&slot->stripes[reference.stripe].word, Stripe::kOpen, std::uint64_t(-1));
   if (is_on_stripe || !TakeOffRoot(slot)) return CUDA_SUCCESS;
   const CUresult code = End(*slot);
-  slot->context.store(0, std::memory_order_release);
+  if (IsStillHeld(code)) {
+    slot->root.store(Slot::kOpen | 1, std::memory_order_release);
+  } else {
+    slot->context.store(0, std::memory_order_release);
+  }
   return code;
 }
 

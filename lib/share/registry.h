@@ -6,16 +6,16 @@
 // Note [One registry per process]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // Libraries embed cuguest as a static archive with hidden symbols, so the dynamic
-// linker cannot merge their registries. Each copy therefore carries a registry in
-// static storage and an ELF note that says where it is. A copy that needs the process's
-// registry walks the loaded objects (dl_iterate_phdr, in load order) and takes the
-// first registry that it understands: the home. All copies see the same order, so
-// all take the same one, also when they look at the same time. The object that holds
-// the home is pinned by the first copy that is not itself in it, and outlives its
-// dlclose from then on; being first in the list is then for good.
+// linker cannot merge their registries. Each copy therefore has a door in static
+// storage and an ELF note that says where it is. A copy that needs the process's
+// registry walks the loaded objects (dl_iterate_phdr, in load order) to the first door that
+// it understands. The registry is memory of its own, behind that door: who comes first makes it.
+// The walk keeps the dynamic linker from unloading anything, so the door is there while it is
+// written; afterwards it may go. A copy writes into its own door, too, where it was led. So a copy
+// that is loaded later finds the same registry at the first door of those that are left, and
+// nothing has to be kept from being unloaded.
 //
-// On Windows a named section of memory has the place of the notes (registry_home_windows.cc): the
-// first copy that needs a registry is the home, and pins itself.
+// On Windows a named section of memory has the place of the doors (registry_home_windows.cc).
 //
 // A note, because nothing else survives how libraries are built: a weak or GNU-unique
 // symbol is hidden by -Wl,--exclude-libs, and clang does not make the latter.
@@ -24,7 +24,7 @@
 // Note [The layout is an ABI]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // Copies from different releases work on one registry, so its layout is C: fixed offsets,
-// no pointers to code, atomic words of 64 bits. Any change to Slot, Chunk or Registry, to
+// no pointers to code, atomic words of 64 bits. Any change to Door, Slot, Chunk or Registry, to
 // what their words mean, or to the protocol below takes a new layout number
 // (registry_home_posix.cc, which also asserts the offsets). A patch release never changes it; a
 // minor release may, and its entry in the changelog says so.
@@ -34,16 +34,18 @@
 //   2       0.1       2               the last holder closes a slot in the step that takes its
 //                                     reference off
 //   3       0.2       2               the layout numbers
-//   4       0.3       4               one slot for a handle, the others are retired; the index
+//   4       0.3       4               doors; one slot for a handle, the others are retired; the
+//   index
 //
-// A registry has three numbers (LayoutNumbers): the layout of the copy that embeds it; its
-// minimal reader, the oldest layout whose copies understand it, which is the type of the note;
-// and the oldest minimal reader that this copy understands. A copy takes the first registry
-// whose minimal reader is neither older than that nor newer than its own layout. Copies that take
-// different registries count apart, and CheckSharing() of each reports it: those of 0.1 and 0.2
-// count together, and apart from those of later releases.
+// A door has three numbers: the layout of its copy; its minimal reader, the oldest layout whose
+// copies understand the registry behind it, which is the type of the note; and the oldest minimal
+// reader that this copy understands. A copy takes the first door whose minimal reader is neither
+// older than that nor newer than its own layout. Whichever copy makes the registry behind a door,
+// it is of the door's size and numbers, and the rest of it is 0. Copies that take different
+// registries count apart, and CheckSharing() of each reports it: those of 0.1 and 0.2 count
+// together, and apart from those of later releases.
 //
-// The same in every layout from 2 on: the note; magic, size and mutex of the registry.
+// The same in every layout from 2 on: the note, and the magic and the size that it leads to.
 //
 // What a later layout may add while its minimal reader is 4: whatever copies of layout 4 do not
 // read and do not write. That is the rest of each cache line of the registry, of a chunk and of a
@@ -66,20 +68,27 @@
 //
 //   (1) A count is raised only while what it is in is open, by compare-and-exchange.
 //   (2) An open slot is closed only by an exchange from exactly kOpen | 1, by the holder of
-//       that reference, to closing; or from exactly kOpen | 0, under the mutex, to free.
-//   (3) Key and ending are written only under the mutex, while the slot is not open.
+//       that reference, to closing; or from exactly kOpen | 0, under the mutex, to free. What was
+//       closed is open again, with that one reference, if the driver refused (IsStillHeld()).
+//   (3) The key is written only under the mutex, while the slot is not open, its handle last; the
+//       ending, too, with one exception: Create() may find a slot for the context that it has just
+//       made, which somebody opened by the handle alone. It joins that and writes kDestroy.
 //   (4) Slots at one handle that are not retired are for one incarnation, and one of them at most
 //       is open. Who opens a slot retires, under the mutex, those of earlier incarnations: the
 //       driver counts ids up. Where a slot is for a later one, nothing is opened.
 //
-// So a reference keeps the slot open and the key as it is, and the last holder reads the
-// ending while it still holds its reference. There is no moment between "nobody is left"
-// and "closed" in which the slot could be opened for another context: a slot that has
-// something to end is never idle.
+// So a reference keeps the slot open and the key as it is. There is no moment between "nobody is
+// left" and "closed" in which the slot could be opened for another context: a slot that has
+// something to end is idle only where its maker came and went while the last holder was leaving
+// what had nothing to end, and that holder looks again and closes it.
 //
 // A thread that joins reads the key first, and again when it has a reference and knows which
 // incarnation is alive; if the slot is for another one it leaves again, like any holder. Under the
 // mutex no slot is given to another context, so nobody leaves (and calls the driver) there.
+//
+// A thread that wants to join and finds a closing slot, of a context that was made for sharing, is
+// refused, and asks the driver nothing: what it would be asked about is being destroyed. Without
+// an id it is refused, too, where the driver has given the handle to another context already.
 //
 // A slot is retired once, and counts on: its holders leave as they would, and the last one ends
 // nothing that is gone. The context is; a reference of the driver's count is not, since a reset of
@@ -173,7 +182,7 @@ struct Slot {
   Ending GetEnding() const { return static_cast<Ending>(ending.load(std::memory_order_relaxed)); }
 };
 
-struct Chunk {
+struct Chunk {  // in memory that was 0
   static constexpr int kSlots = Spread(16, 2);
   Slot slots[kSlots];
   Atomic<Chunk*> next{nullptr};
@@ -206,37 +215,68 @@ struct Reference {
   static constexpr int kRoot = -1;
 };
 
+// The first line of a registry, and of a door.
+struct RegistryHeader {
+  static constexpr std::uint32_t kMagic = 0x74736775;
+
+  std::uint32_t magic = kMagic;
+  std::uint32_t size = 0;  // of the registry
+  SharedMutex opening;
+  LayoutNumbers numbers;
+};
+
+class Registry;
+
+// What a copy has of a registry before there is one.
+struct Door {
+  RegistryHeader header;
+  Atomic<Registry*> registry{nullptr};  // written once
+
+  // The registry behind it, which is made if there is none; nullptr without memory.
+  Registry* Open() noexcept;
+};
+
 // Registry
 //
 // Threads: any. The mutex is held neither across a call of the driver nor an allocation.
 class Registry {
  public:
-  // The process's; this copy's own if that one cannot be had.
-  static Registry& OfProcess() noexcept;
+  // In memory that is 0, as all of a registry is at first but its header: so no page of it is
+  // written before it is used. `header` is of a door.
+  static Registry* InZeros(void* place, const RegistryHeader& header) noexcept;
 
-  // IsMade() of the process's, which is left as it is: the object that embeds it is not pinned.
+  // The process's, once this copy has looked for it.
+  static Registry* IfFound() noexcept;
+  // The same; looks for it on the first call, which waits for the dynamic linker: see
+  // ForEachCopy(). nullptr without memory.
+  static Registry* OfProcess() noexcept;
+
+  // IsMade() of the process's, which need not be there.
   static bool IsMadeInProcess(const ContextRef& context) noexcept;
 
-  // Takes a reference to the latest context at this handle, if a slot for one is open. The caller
-  // asks IsFor() of it, and leaves where it is another one: an earlier or later incarnation, or
-  // what the slot was given to meanwhile. No lock.
-  Reference Join(CUcontext context) noexcept;
+  enum class Outcome { kOpened, kJoined, kUnknown, kClosing, kOver, kNoMemory };
 
-  enum class Outcome { kOpened, kJoined, kClosing, kOver, kNoMemory };
+  // Takes a reference to the latest context at this handle, if a slot for one is open: kJoined. The
+  // caller asks IsFor() of it, and leaves where it is another one: an earlier or later incarnation,
+  // or what the slot was given to meanwhile. kClosing: a last holder is destroying a context at
+  // this handle, and, unless `id` is null, with this id. No lock.
+  Outcome Join(CUcontext context, const unsigned long long* id, Reference* reference) noexcept;
+
   // Takes a reference to `context`, opening a slot for it if there is none. kClosing: the
   // last holder is destroying the context. kOver: a later one has its handle. None is taken then,
   // and without memory.
   //
-  // kDestroy: the context was created a moment ago, and nobody else knows it. A slot with the same
-  // key, which there can be below CUDA 12.0, where all ids are 0, counts a context that is gone;
-  // it is retired.
+  // kDestroy: the context was created a moment ago. A thread that had its handle from before may
+  // have opened a slot for it since; that is joined then. A slot with an id of 0, as all are below
+  // CUDA 12.0, counts a context that is gone; it is retired.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                      Reference* reference) noexcept;
 
   // One more reference to a slot that the caller has one to.
   static Reference Copy(Slot* slot) noexcept;
 
-  // Gives a reference back; the last holder ends the context, and this is the outcome.
+  // Gives a reference back; the last holder ends the context, and this is the outcome. Where it
+  // IsStillHeld() (ending.h), the reference is the caller's as before.
   static CUresult Leave(const Reference& reference) noexcept;
 
   // How many references there are, by adding up what changes meanwhile; at least the
@@ -249,15 +289,7 @@ class Registry {
   // Whether `context` was made by SharedContext::Create(), of whatever copy, and has holders.
   bool IsMade(const ContextRef& context) noexcept;
 
-  // Whether this is a registry, as a note promised.
-  bool IsValid() const noexcept { return magic_ == kMagic && size_ >= sizeof(Registry); }
-
-  // Of the copy that embeds it.
-  LayoutNumbers numbers() const noexcept { return numbers_; }
-
  private:
-  static constexpr std::uint32_t kMagic = 0x74736775;
-
   static constexpr unsigned kHashBits = Spread(6, 0);
 
   template <typename Predicate>
@@ -268,31 +300,32 @@ class Registry {
   void Remember(Slot* slot) noexcept;
   Slot* FindUnused() noexcept;
 
-  std::uint32_t magic_ = kMagic;
-  std::uint32_t size_ = sizeof(Registry);
-  SharedMutex opening_;
-  LayoutNumbers numbers_ = kLayoutOfThisCopy;
+  RegistryHeader header_;
   Chunk first_;
   Places index_[1 << kHashBits];  // see Note [The index]
 };
 
-// A copy of cuguest in this process, as its note and its registry tell of it.
+// A copy of cuguest in this process, as its note and its door tell of it.
 struct EmbeddedCopy {
   const char* path = "";  // of the object that embeds it, while it is; empty for the main program
   std::uint32_t minimal_reader = 0;
   LayoutNumbers numbers;
-  Registry* registry = nullptr;  // nullptr if the note leads to none
+  Door* door = nullptr;  // nullptr if the note leads to none
 
-  // Whether it can work in the registry of `other`.
+  // Whether it can work in the registry behind the door of `other`.
   bool Understands(const EmbeddedCopy& other) const noexcept {
-    return other.registry != nullptr && other.minimal_reader >= numbers.oldest &&
+    return other.door != nullptr && other.minimal_reader >= numbers.oldest &&
            other.minimal_reader <= numbers.layout;
   }
 };
 
 // Calls `visit` with every copy, in load order, until it returns true. The objects cannot be
-// unloaded meanwhile: the dynamic linker's lock is held, so `visit` asks for no memory and calls
-// nobody. In a child that was forked in the middle of it there is this copy alone.
+// unloaded meanwhile: the dynamic linker's lock is held, so `visit` asks for no memory but the
+// kernel's, and calls nobody.
+//
+// A child that was forked while a thread was in such a walk, of whomever, would wait for ever. So
+// the callers make sure that the driver works in this process, which it does not in a child of one
+// that had called cuInit; or that this is not a child (IsForked(), system.h).
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data);
 
 // This copy.

@@ -4,12 +4,9 @@
 
 #include "lib/share/registry.h"
 
-#include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <type_traits>
@@ -28,23 +25,28 @@ static_assert(Slot::kStripes == 16 && sizeof(Stripe) == 64 && sizeof(Slot) == 12
 static_assert(Chunk::kSlots == 16 && offsetof(Chunk, slots) == 0 &&
               offsetof(Chunk, next) == 16 * sizeof(Slot));
 static_assert(Places::kPlaces == 8 && sizeof(Places) == 64);
-// Magic, size, mutex and numbers are the first line, then come the chunk and 64 lines of places.
-static_assert(2 * sizeof(std::uint32_t) + sizeof(SharedMutex) + sizeof(LayoutNumbers) <= 64 &&
+// The header is the first line, then come the chunk and 64 lines of places.
+static_assert(sizeof(RegistryHeader) <= 64 && offsetof(RegistryHeader, size) == 4 &&
+              offsetof(RegistryHeader, opening) == 8 &&
+              offsetof(RegistryHeader, numbers) == 8 + sizeof(SharedMutex) &&
               sizeof(Registry) == 64 + sizeof(Chunk) + 64 * sizeof(Places) &&
               sizeof(Chunk) == 16 * sizeof(Slot) + 64);
 static_assert(sizeof(LayoutNumbers) == 8 && alignof(SharedMutex) == 8);
+static_assert(offsetof(Door, registry) == sizeof(RegistryHeader) &&
+              std::is_trivially_destructible_v<Door>);
 
 // Named without a namespace for the note below, and kept where nothing but the note
 // refers to it.
 #if defined(CUGUEST_NAMESPACE_SUFFIX)
-#define cuguest_registry CUGUEST_INTERNAL_EXPAND_SUFFIX(cuguest_registry, CUGUEST_NAMESPACE_SUFFIX)
+#define cuguest_door CUGUEST_INTERNAL_EXPAND_SUFFIX(cuguest_door, CUGUEST_NAMESPACE_SUFFIX)
 #endif
 extern "C" {
-[[gnu::visibility("hidden"), gnu::used]] Registry cuguest_registry;
+[[gnu::visibility("hidden"), gnu::used]] Door cuguest_door = {
+    {RegistryHeader::kMagic, sizeof(Registry), {}, kLayoutOfThisCopy}, {}};
 }
 
 // An ELF note (System V ABI, "Note Section") of the owner "cuguest", whose type is the
-// minimal reader and whose description is the distance from itself to the registry.
+// minimal reader and whose description is the distance from itself to the door.
 #define CUGUEST_STRING(x) #x
 #define CUGUEST_VALUE(x) CUGUEST_STRING(x)
 asm(".pushsection .note.cuguest, \"a\", %note\n"
@@ -53,7 +55,7 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
     ".long 8\n"  // the description
     ".long " CUGUEST_VALUE(CUGUEST_REGISTRY_MINIMAL_READER) "\n"
     ".asciz \"cuguest\"\n"
-    ".quad " CUGUEST_VALUE(cuguest_registry) " - .\n"
+    ".quad " CUGUEST_VALUE(cuguest_door) " - .\n"
     ".popsection\n");
 
 namespace {
@@ -61,7 +63,7 @@ namespace {
 constexpr char kOwner[] = "cuguest";
 constexpr std::uint32_t kFirstLayout = 2;  // with this note, this magic, and this place of the size
 
-// What the note and the registry that it leads to tell of their copy.
+// What the note and the door that it leads to tell of their copy.
 EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description) {
   EmbeddedCopy copy;
   copy.minimal_reader = minimal_reader;
@@ -70,15 +72,24 @@ EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description
   std::memcpy(&distance, description.data(), sizeof(distance));
   const auto address =
       reinterpret_cast<std::uintptr_t>(description.data()) + static_cast<std::uintptr_t>(distance);
-  auto* const registry = reinterpret_cast<Registry*>(address);
-  if (!registry->IsValid()) return copy;
-  copy.registry = registry;
-  copy.numbers = registry->numbers();
+  auto* const door = reinterpret_cast<Door*>(address);
+  if (door->header.magic != RegistryHeader::kMagic || door->header.size < sizeof(Registry)) {
+    return copy;
+  }
+  copy.door = door;
+  copy.numbers = door->header.numbers;
   return copy;
 }
 
-// The copy whose note is in one of an object's note segments. False if it is not there.
-bool FindCopyIn(std::string_view notes, size_t alignment, EmbeddedCopy* copy) {
+struct Visit {
+  bool (*visit)(const EmbeddedCopy& copy, void* data);
+  void* data;
+  const char* path;
+};
+
+// The copies whose notes are in one of an object's note segments: two releases may be linked into
+// one library. True where `visit` has returned true.
+bool VisitNotes(std::string_view notes, size_t alignment, const Visit& visit) {
   const size_t unit = alignment == 8 ? 8 : 4;
   const auto round_up = [=](size_t bytes) { return (bytes + unit - 1) & ~(unit - 1); };
   ElfW(Nhdr) header;
@@ -90,124 +101,72 @@ bool FindCopyIn(std::string_view notes, size_t alignment, EmbeddedCopy* copy) {
     const char* const owner = notes.data() + sizeof(header);
     if (header.n_namesz == sizeof(kOwner) &&  // with its terminating zero
         std::memcmp(owner, kOwner, sizeof(kOwner)) == 0) {
-      *copy = ReadNote(header.n_type, {notes.data() + description, header.n_descsz});
-      return true;
+      EmbeddedCopy copy = ReadNote(header.n_type, {notes.data() + description, header.n_descsz});
+      copy.path = visit.path;
+      if (visit.visit(copy, visit.data)) return true;
     }
     notes.remove_prefix(whole);
   }
   return false;
 }
 
-struct Visit {
-  bool (*visit)(const EmbeddedCopy& copy, void* data);
-  void* data;
-};
-
-int VisitCopyIn(dl_phdr_info* object, size_t, void* data) {
+int VisitObject(dl_phdr_info* object, size_t, void* data) {
+  Visit visit = *static_cast<const Visit*>(data);
+  if (object->dlpi_name != nullptr) visit.path = object->dlpi_name;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
     const auto* begin = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
-    EmbeddedCopy copy;
-    if (!FindCopyIn({begin, segment.p_memsz}, segment.p_align, &copy)) continue;
-    if (object->dlpi_name != nullptr) copy.path = object->dlpi_name;
-    const auto* const visit = static_cast<const Visit*>(data);
-    return visit->visit(copy, visit->data) ? 1 : 0;
+    if (VisitNotes({begin, segment.p_memsz}, segment.p_align, visit)) return 1;
   }
   return 0;
-}
-
-struct Home {
-  Registry* registry = &cuguest_registry;  // our own, if there is no other
-  char path[PATH_MAX] = "";                // of the object that embeds it
-};
-
-Home FindHome() {
-  Home home;
-  const auto take_first = [](const EmbeddedCopy& copy, void* data) {
-    if (!ThisCopy().Understands(copy)) return false;
-    auto* const found = static_cast<Home*>(data);
-    found->registry = copy.registry;
-    std::snprintf(found->path, sizeof(found->path), "%s", copy.path);
-    return true;
-  };
-  ForEachCopy(take_first, &home);
-  return home;
-}
-
-// Keeps the object that embeds the registry from being unloaded. The main program never is.
-bool Pin(const Home& home) {
-  if (home.path[0] == '\0') return true;
-  void* handle = dlopen(home.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  if (handle == nullptr) return false;
-  dlclose(handle);  // it stays all the same
-  return true;
-}
-
-// Pinning cannot be done while the list is walked, so the home may go away in between:
-// it is the home if it still is after it was pinned.
-Registry& FindAndPinHome() {
-  constexpr int kAttempts = 16;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Home home = FindHome();
-    if (home.registry == &cuguest_registry) break;
-    if (Pin(home) && FindHome().registry == home.registry) return *home.registry;
-  }
-  return cuguest_registry;
-}
-
-std::atomic<Registry*> g_home{nullptr};
-
-// Who walks the loaded objects has the dynamic linker's lock, which a child that is forked then
-// keeps for ever (glibc 2.36). There this copy walks no more, and knows itself alone: what it could
-// count with others is the parent's.
-std::atomic<int> g_walks{0};
-std::atomic<bool> g_linker_is_held{false};
-void LookForWalks() {
-  if (g_walks.load() != 0) g_linker_is_held.store(true);
 }
 
 }  // namespace
 
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data) {
-  WatchForks<&LookForWalks>();
-  if (g_linker_is_held.load()) {
-    static_cast<void>(visit(ThisCopy(), data));
-    return;
-  }
-  Visit visiting{visit, data};
-  g_walks.fetch_add(1);
-  dl_iterate_phdr(&VisitCopyIn, &visiting);
-  g_walks.fetch_sub(1);
+  Visit visiting{visit, data, ""};
+  dl_iterate_phdr(&VisitObject, &visiting);
 }
 
 EmbeddedCopy ThisCopy() {
-  return {"", CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_registry};
+  return {"", CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_door};
+}
+
+Registry* Registry::IfFound() noexcept {
+  return cuguest_door.registry.load(std::memory_order_acquire);
+}
+
+// Two threads may do this at once, and come to the same.
+Registry* Registry::OfProcess() noexcept {
+  Registry* found = IfFound();
+  if (found != nullptr) return found;
+  struct Search {
+    bool is_over;
+    Registry* found;
+  } search{false, nullptr};
+  const auto open_first = [](const EmbeddedCopy& copy, void* data) {
+    if (!ThisCopy().Understands(copy)) return false;
+    *static_cast<Search*>(data) = {true, copy.door->Open()};
+    return true;
+  };
+  ForEachCopy(open_first, &search);
+  // This copy's own note is missing where a tool has taken it out of its object.
+  Registry* const led_to = search.is_over ? search.found : cuguest_door.Open();
+  if (led_to == nullptr) return nullptr;
+  cuguest_door.registry.compare_exchange_strong(found, led_to, std::memory_order_acq_rel);
+  return IfFound();
 }
 
 bool Registry::IsMadeInProcess(const ContextRef& context) noexcept {
-  Registry* const home = g_home.load(std::memory_order_acquire);
-  if (home != nullptr) return home->IsMade(context);
-  struct Question {
-    const ContextRef& context;
-    bool is_made;
-  } question{context, false};
-  const auto ask_first = [](const EmbeddedCopy& copy, void* data) {
+  Registry* registry = IfFound();
+  const auto look_behind_first = [](const EmbeddedCopy& copy, void* data) {
     if (!ThisCopy().Understands(copy)) return false;
-    auto* const asked = static_cast<Question*>(data);
-    asked->is_made = copy.registry->IsMade(asked->context);
+    *static_cast<Registry**>(data) = copy.door->registry.load(std::memory_order_acquire);
     return true;
   };
-  ForEachCopy(ask_first, &question);
-  return question.is_made;
-}
-
-Registry& Registry::OfProcess() noexcept {
-  Registry* home = g_home.load(std::memory_order_acquire);
-  if (home != nullptr) return *home;
-  // Two threads may do this at once; the first answer is the one that stays.
-  Registry* found = &FindAndPinHome();
-  return g_home.compare_exchange_strong(home, found) ? *found : *home;
+  if (registry == nullptr) ForEachCopy(look_behind_first, &registry);
+  return registry != nullptr && registry->IsMade(context);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which registry is the process's, on Windows: as Note [One registry per process], with a named
-// section of memory in the place of the ELF notes. The copy that needs a registry first writes into
-// it where its own is, and pins the module that embeds it. One that does not understand what is
-// there keeps to its own.
+// section of memory in the place of the doors. The copy that needs a registry first makes it and
+// writes into the section where it is. One that does not understand what is there has its own.
 
 #include <cstdio>
 
@@ -18,16 +17,16 @@ static_assert(sizeof(Slot) == 128 + 16 * 64 && sizeof(Chunk) == 16 * sizeof(Slot
 
 namespace {
 
-Registry g_registry;
-
-// Of the copy that was first.
-struct Note {
+struct Shared {
   std::uint64_t minimal_reader;
-  Registry* registry;
-};
-const Note g_note = {CUGUEST_REGISTRY_MINIMAL_READER, &g_registry};
+  Registry registry;
 
-using Section = std::atomic<const Note*>;  // null at first, and written once
+  bool IsUnderstood() const noexcept {
+    return minimal_reader >= kLayoutOfThisCopy.oldest && minimal_reader <= kLayoutOfThisCopy.layout;
+  }
+};
+
+using Section = std::atomic<Shared*>;  // null at first, and written once
 static_assert(Section::is_always_lock_free && sizeof(Section) == sizeof(void*));
 
 // The section, which lasts as long as the process; nullptr where there is none to be had. Each call
@@ -50,60 +49,48 @@ Section* SectionOfProcess() {
   return g_section.compare_exchange_strong(section, mapped) ? mapped : section;
 }
 
-// The copy whose note is in the section; without a registry if there is none.
-EmbeddedCopy FirstCopy() {
-  EmbeddedCopy copy;
-  const Section* const section = SectionOfProcess();
-  const Note* const note = section != nullptr ? section->load(std::memory_order_acquire) : nullptr;
-  if (note == nullptr || !note->registry->IsValid()) return copy;
-  copy.minimal_reader = static_cast<std::uint32_t>(note->minimal_reader);
-  copy.numbers = note->registry->numbers();
-  copy.registry = note->registry;
-  return copy;
-}
-
-bool PinThisModule() {
-  HMODULE module = nullptr;
-  return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
-                            reinterpret_cast<const char*>(&g_registry), &module) != 0;
-}
-
-Registry& FindHome() {
+Shared* InSection() {
   Section* const section = SectionOfProcess();
-  const Note* nobody = nullptr;
-  if (section != nullptr && section->load(std::memory_order_acquire) == nullptr &&
-      PinThisModule()) {
-    section->compare_exchange_strong(nobody, &g_note);
-  }
-  const EmbeddedCopy first = FirstCopy();
-  return ThisCopy().Understands(first) ? *first.registry : g_registry;
+  return section != nullptr ? section->load(std::memory_order_acquire) : nullptr;
+}
+
+// What this copy counts in; nullptr without memory.
+Shared* FindOrMake() {
+  Shared* there = InSection();
+  if (there != nullptr && there->IsUnderstood()) return there;
+  void* const place = MapZeros(sizeof(Shared));
+  if (place == nullptr) return nullptr;
+  auto* const made = static_cast<Shared*>(place);
+  made->minimal_reader = CUGUEST_REGISTRY_MINIMAL_READER;
+  Registry::InZeros(&made->registry,
+                    {RegistryHeader::kMagic, sizeof(Registry), {}, kLayoutOfThisCopy});
+  Section* const section = SectionOfProcess();
+  if (section == nullptr || there != nullptr) return made;
+  if (section->compare_exchange_strong(there, made)) return made;
+  Unmap(place, sizeof(Shared));
+  return FindOrMake();
 }
 
 std::atomic<Registry*> g_home{nullptr};
 
 }  // namespace
 
-void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data) {
-  const EmbeddedCopy first = FirstCopy();
-  if (first.registry != nullptr) visit(first, data);
-}
+Registry* Registry::IfFound() noexcept { return g_home.load(std::memory_order_acquire); }
 
-EmbeddedCopy ThisCopy() {
-  return {"", CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &g_registry};
+Registry* Registry::OfProcess() noexcept {
+  Registry* home = IfFound();
+  if (home != nullptr) return home;
+  Shared* const shared = FindOrMake();
+  if (shared == nullptr) return nullptr;
+  Registry* const found = &shared->registry;
+  return g_home.compare_exchange_strong(home, found) ? found : home;
 }
 
 bool Registry::IsMadeInProcess(const ContextRef& context) noexcept {
-  Registry* home = g_home.load(std::memory_order_acquire);
-  const EmbeddedCopy first = home == nullptr ? FirstCopy() : EmbeddedCopy();
-  if (home == nullptr && ThisCopy().Understands(first)) home = first.registry;
-  return home != nullptr && home->IsMade(context);
-}
-
-Registry& Registry::OfProcess() noexcept {
-  Registry* home = g_home.load(std::memory_order_acquire);
-  if (home != nullptr) return *home;
-  Registry* const found = &FindHome();
-  return g_home.compare_exchange_strong(home, found) ? *found : *home;
+  Registry* registry = IfFound();
+  Shared* const shared = registry == nullptr ? InSection() : nullptr;
+  if (shared != nullptr && shared->IsUnderstood()) registry = &shared->registry;
+  return registry != nullptr && registry->IsMade(context);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

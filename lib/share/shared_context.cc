@@ -2,8 +2,12 @@
 
 #include "cuguest/shared_context.h"
 
+#include <utility>
+
 #include "cuguest/primary_context.h"
 #include "lib/core/failure.h"
+#include "lib/share/ending.h"
+#include "lib/share/owed.h"
 #include "lib/share/registry.h"
 #include "lib/share/system.h"
 #include "lib/stack/thread_stack.h"
@@ -55,42 +59,60 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
   return PrimaryContext();
 }
 
+void GiveBack(const Reference& reference) {
+  internal::GiveBackOrOwe<Reference, &Registry::Leave>(reference, "a SharedContext");
+}
+
+Error NoMemory(const char* doing) {
+  return Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, doing);
+}
+
+// The registry, which this copy's first use looks for where the driver works: see ForEachCopy().
+Error GetRegistry(const DriverTable& driver, Registry** registry) {
+  *registry = Registry::IfFound();
+  if (*registry != nullptr) return {};
+  int count = 0;
+  const CUresult code = driver.DeviceGetCount(&count);
+  if (code == CUDA_ERROR_NOT_INITIALIZED) return Failure(Reason::kNotInitialized, code, kAttach);
+  *registry = Registry::OfProcess();
+  return *registry != nullptr ? Error() : NoMemory(kAttach);
+}
+
+Error Closing(CUcontext context) {
+  return OfContext(Failure(Reason::kClosing, CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach), context);
+}
+
 // `context` has not been attached by anybody, as far as is known.
-Error AttachFirst(const ContextRef& context, Reference* reference) {
+Error AttachFirst(Registry* registry, const ContextRef& context, Reference* reference) {
   Error failure;
   PrimaryContext primary = RetainIfPrimary(context, &failure);
   if (!failure.ok()) return failure;
-  const Registry::Outcome outcome = Registry::OfProcess().JoinOrOpen(
-      context, primary.ok() ? Ending::kReleasePrimary : Ending::kNothing, primary.device().get(),
-      reference);
+  const Registry::Outcome outcome =
+      registry->JoinOrOpen(context, primary.ok() ? Ending::kReleasePrimary : Ending::kNothing,
+                           primary.device().get(), reference);
   if (outcome == Registry::Outcome::kOpened) static_cast<void>(primary.Leak());  // the slot's now
-  if (outcome == Registry::Outcome::kNoMemory) {
-    return OfContext(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kAttach), context.get());
-  }
+  if (outcome == Registry::Outcome::kNoMemory) return OfContext(NoMemory(kAttach), context.get());
   if (outcome == Registry::Outcome::kOver) {
     return OfContext(Failure(CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach), context.get());
   }
-  if (outcome == Registry::Outcome::kClosing) {
-    return OfContext(Failure(Reason::kClosing, CUDA_ERROR_CONTEXT_IS_DESTROYED, kAttach),
-                     context.get());
-  }
+  if (outcome == Registry::Outcome::kClosing) return Closing(context.get());
   // Meanwhile its last holder may have destroyed it and freed its slot.
   const CUresult alive = context.Check();
   if (alive == CUDA_SUCCESS) return {};
-  static_cast<void>(Registry::Leave(*reference));
+  GiveBack(*reference);
   return OfContext(Failure(alive, kAttach), context.get());
 }
 
 // `reference` is to what had the handle, if anybody is attached to that: taken before the driver
 // was asked for `alive`, which reads the context's memory, so that no holder destroyed it
 // meanwhile.
-Error AttachAsked(CUcontext context, const ContextRef& incarnation, CUresult alive,
-                  Reference* reference) {
+Error AttachAsked(Registry* registry, CUcontext context, const ContextRef& incarnation,
+                  CUresult alive, Reference* reference) {
   const bool has_joined = reference->slot != nullptr;
   if (alive == CUDA_SUCCESS && has_joined && reference->slot->IsFor(incarnation)) return {};
-  if (has_joined) static_cast<void>(Registry::Leave(*reference));
+  if (has_joined) GiveBack(*reference);
   if (alive != CUDA_SUCCESS) return OfContext(Failure(alive, kAttach), context);
-  return AttachFirst(incarnation, reference);
+  return AttachFirst(registry, incarnation, reference);
 }
 
 Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* reference) {
@@ -100,18 +122,35 @@ Error AttachHandle(CUcontext context, ContextRef* incarnation, Reference* refere
   if (context == nullptr) {
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "attach a context");
   }
-  Registry& registry = Registry::OfProcess();
-  *reference = registry.Join(context);
-  if (reference->slot == nullptr && !registry.Knows(context) && !CanBeContext(context)) {
+  Registry* registry = nullptr;
+  const Error none = GetRegistry(*driver, &registry);
+  if (!none.ok()) return OfContext(none, context);
+  const Registry::Outcome outcome = registry->Join(context, nullptr, reference);
+  if (outcome == Registry::Outcome::kClosing) return Closing(context);
+  if (outcome == Registry::Outcome::kUnknown && !registry->Knows(context) &&
+      !CanBeContext(context)) {
     return OfContext(Failure(Reason::kNoContext, CUDA_ERROR_INVALID_VALUE, kAttach), context);
   }
   *incarnation = ContextRef::Borrow(context);
-  return AttachAsked(context, *incarnation, incarnation->result(), reference);
+  return AttachAsked(registry, context, *incarnation, incarnation->result(), reference);
 }
 
 Error AttachIncarnation(const ContextRef& context, Reference* reference) {
-  *reference = Registry::OfProcess().Join(context.get());
-  return AttachAsked(context.get(), context, context.Check(), reference);
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* const driver = internal::TryDriver(&code);
+  Registry* registry = nullptr;
+  Error none;
+  if (driver == nullptr || context.get() == nullptr) {
+    none = Failure(context.Check(), kAttach);
+  } else {
+    none = GetRegistry(*driver, &registry);
+  }
+  if (!none.ok()) return OfContext(none, context.get());
+  const unsigned long long id = context.id();
+  if (registry->Join(context.get(), &id, reference) == Registry::Outcome::kClosing) {
+    return Closing(context.get());
+  }
+  return AttachAsked(registry, context.get(), context, context.Check(), reference);
 }
 
 // The table has the first signature of cuCtxCreate alone; later ones are looked up.
@@ -173,6 +212,9 @@ Error MakeShared(Device device, const SharedContext::Options& options, ContextRe
   Error error = CheckOptions(options);
   if (error.ok()) error = GetInitializedDriver(&driver);
   if (!error.ok()) return error;
+  internal::EndOwed();
+  Registry* const registry = Registry::OfProcess();
+  if (registry == nullptr) return NoMemory(kCreate);
   CUcontext context = nullptr;
   bool has_entry = true;
   CUresult code = internal::AskOf(device.get(), [&] {
@@ -195,12 +237,12 @@ Error MakeShared(Device device, const SharedContext::Options& options, ContextRe
     return destroy_after(Failure(incarnation->result(), "identify a new shared context"));
   }
   const Registry::Outcome outcome =
-      Registry::OfProcess().JoinOrOpen(*incarnation, Ending::kDestroy, device.get(), reference);
-  if (outcome == Registry::Outcome::kOpened) return {};
+      registry->JoinOrOpen(*incarnation, Ending::kDestroy, device.get(), reference);
+  if (outcome == Registry::Outcome::kOpened || outcome == Registry::Outcome::kJoined) return {};
   if (outcome == Registry::Outcome::kOver) {  // and what has the handle is not ours
     return Failure(CUDA_ERROR_CONTEXT_IS_DESTROYED, kCreate);
   }
-  return destroy_after(Failure(Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kCreate));
+  return destroy_after(NoMemory(kCreate));
 }
 
 }  // namespace
@@ -255,22 +297,18 @@ SharedContext::SharedContext(SharedContext&& other) noexcept
   static_cast<void>(other.Leak());
 }
 
+// `other` ends what this one held.
 SharedContext& SharedContext::operator=(SharedContext other) noexcept {
-  static_cast<void>(Leave());
-  incarnation_ = other.incarnation_;
-  slot_ = other.slot_;
-  stripe_ = other.stripe_;
-  error_ = other.error_;
-  static_cast<void>(other.Leak());
+  std::swap(incarnation_, other.incarnation_);
+  std::swap(slot_, other.slot_);
+  std::swap(stripe_, other.stripe_);
+  std::swap(error_, other.error_);
   return *this;
 }
 
-SharedContext::~SharedContext() { static_cast<void>(Leave()); }
-
-CUresult SharedContext::Leave() noexcept {
-  const Reference reference{slot_, stripe_};
-  static_cast<void>(Leak());
-  return reference.slot != nullptr ? Registry::Leave(reference) : CUDA_SUCCESS;
+SharedContext::~SharedContext() {
+  internal::EndOwed();
+  if (slot_ != nullptr) GiveBack({slot_, stripe_});
 }
 
 SharedContext::Owner SharedContext::owner() const noexcept {
@@ -294,9 +332,11 @@ Error SharedContext::Release() noexcept {
   if (slot_ == nullptr) {
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "detach a shared context");
   }
+  internal::EndOwed();
   const CUcontext context = get();
   const CUresult alive = incarnation_.Check();
-  const CUresult code = Leave();
+  const CUresult code = Registry::Leave({slot_, stripe_});
+  if (!internal::IsStillHeld(code)) static_cast<void>(Leak());
   if (alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return OfContext(Failure(Reason::kDestroyed, alive, "detach"), context);
   }

@@ -13,13 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "lib/core/driver_access.h"
 #include "lib/share/registry.h"
+#include "lib/share/system.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::EmbeddedCopy;
-using internal::Registry;
 
 // A copy and the path of its object, which the copy itself may not keep.
 struct NamedCopy {
@@ -28,6 +29,15 @@ struct NamedCopy {
   EmbeddedCopy copy;
   char path[PATH_MAX] = "";
 };
+
+// Whether the driver is resolved and works: then nobody who walked through the loaded objects was
+// forked away in the middle.
+bool IsDriverUsable() {
+  const internal::DriverOutcome* const outcome = internal::DecidedDriver();
+  int count = 0;
+  return outcome != nullptr && outcome->ok() &&
+         outcome->table.DeviceGetCount(&count) != CUDA_ERROR_NOT_INITIALIZED;
+}
 
 // Every copy, in load order. No memory is asked for during a walk, so one is made again if there
 // are more of them than there was room for.
@@ -65,7 +75,12 @@ const NamedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<NamedCop
 }  // namespace
 
 absl::Status CheckSharing() {
-  const Registry* ours = &Registry::OfProcess();
+  if (internal::IsForked() && !IsDriverUsable()) {
+    return absl::FailedPreconditionError(
+        "share one count of attached contexts: this process was forked, and CUDA does not work in "
+        "it "
+        "or is not initialised yet: ask after Driver::GetInitialized()");
+  }
   const std::vector<NamedCopy> copies = FindCopies();
   const EmbeddedCopy this_copy = internal::ThisCopy();
   const NamedCopy* home = FindHomeOf(this_copy, copies);
@@ -74,15 +89,13 @@ absl::Status CheckSharing() {
     const EmbeddedCopy& copy = named.copy;
     const char* const object = named.name();
     const NamedCopy* used = FindHomeOf(copy, copies);
-    if (copy.registry == nullptr) {
+    if (copy.door == nullptr) {
       apart.push_back(absl::StrCat(object, " has a registry that cannot be read, of layout ",
                                    copy.minimal_reader));
     } else if (used != home) {
       apart.push_back(absl::StrCat(object, ", of registry layout ", copy.numbers.layout,
                                    ", counts in the registry of ",
                                    used != nullptr ? used->name() : "none"));
-    } else if (&named == home && copy.registry != ours) {
-      apart.push_back(absl::StrCat(object, " could not be kept from being unloaded"));
     }
   }
   if (apart.empty()) return absl::OkStatus();

@@ -5,13 +5,8 @@
 #ifndef CUGUEST_LIB_SHARE_SYSTEM_H_
 #define CUGUEST_LIB_SHARE_SYSTEM_H_
 
-#ifdef _WIN32
-#include <malloc.h>
-#endif
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "cuguest/export.h"
 
@@ -20,14 +15,14 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // Whether the process may have memory at `address`, as far as that is seen without reading it.
 bool MayHaveMemoryAt(std::uintptr_t address) noexcept;
 
-// Memory for `size` bytes, a multiple of `alignment`, that is never freed; nullptr without.
-inline void* AllocateAligned(std::size_t alignment, std::size_t size) noexcept {
-#ifdef _WIN32
-  return _aligned_malloc(size, alignment);
-#else
-  return std::aligned_alloc(alignment, size);
-#endif
-}
+// `size` bytes of zeros, in pages of their own, which belong to no copy of cuguest and no
+// allocator; nullptr without memory.
+void* MapZeros(std::size_t size) noexcept;
+void Unmap(void* place, std::size_t size) noexcept;
+
+// Whether this process was forked, and has not called exec since, as far as the kernel tells.
+// Opens a file.
+bool IsForked() noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

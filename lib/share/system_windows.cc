@@ -12,4 +12,14 @@ bool MayHaveMemoryAt(std::uintptr_t address) noexcept {
   return about.State == MEM_COMMIT && (about.Protect & (PAGE_NOACCESS | PAGE_GUARD)) == 0;
 }
 
+void* MapZeros(std::size_t size) noexcept {
+  return VirtualAlloc(nullptr, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+
+void Unmap(void* place, std::size_t) noexcept {
+  static_cast<void>(VirtualFree(place, 0, MEM_RELEASE));
+}
+
+bool IsForked() noexcept { return false; }
+
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -19,6 +19,7 @@ const char* Name(Incident::Kind kind) noexcept {
       /* kElsewhere */ "ended a guard on another thread than its own",
       /* kUnasked */ "never asked a guard that had failed",
       /* kOutOfTurn */ "ended a guard before another one inside it",
+      /* kOwed */ "ended an object where the driver takes nothing back",
   };
   static_assert(std::size(kNames) == Incident::kKinds);
   const auto index = static_cast<std::size_t>(kind);

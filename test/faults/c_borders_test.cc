@@ -397,7 +397,7 @@ int FillsBytes(Bytes* bytes, size_t size) {
 }
 
 int CountsNoneOfNoKind(int kind) {
-  const bool is_kind = kind >= -1 && kind <= CUGUEST_OUT_OF_TURN;
+  const bool is_kind = kind >= -1 && kind <= CUGUEST_OWED;
   return is_kind || cuguest_incident_count(kind) == 0 ? 0 : kRefuses;
 }
 
@@ -426,7 +426,7 @@ std::vector<Row> Pure() {
       BORDERS_OF(cuguest_incident_name, {}, AnyNumber(0)),
       BORDERS_OF(cuguest_repair_name, {}, AnyNumber(0)),
       MakeRow("cuguest_incident_count", std::function(&CountsNoneOfNoKind), {},
-              Number(0, {INT_MIN, -2, -1, CUGUEST_OUT_OF_TURN + 1, INT_MAX}, {0})),
+              Number(0, {INT_MIN, -2, -1, CUGUEST_OWED + 1, INT_MAX}, {0})),
   };
 }
 

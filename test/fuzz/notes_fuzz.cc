@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t count = size - 1;
   const std::unique_ptr<char[]> notes(new char[count]);
   std::memcpy(notes.get(), data + 1, count);
-  // A registry is where the note of a copy says. These are of a layout before the first one, whose
+  // A door is where the note of a copy says. These are of a layout before the first one, whose
   // copies are not looked at.
   constexpr char kNamed[] = "cuguest";
   for (std::size_t at = sizeof(std::uint32_t); at + sizeof(kNamed) <= count; ++at) {
@@ -24,7 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint32_t type = 1;
     std::memcpy(notes.get() + at - sizeof(type), &type, sizeof(type));
   }
-  EmbeddedCopy copy;
-  if (FindCopyIn({notes.get(), count}, alignment, &copy)) FUZZ_CHECK(copy.registry == nullptr);
+  const auto check = [](const EmbeddedCopy& copy, void*) {
+    FUZZ_CHECK(copy.door == nullptr);
+    return false;
+  };
+  FUZZ_CHECK(!VisitNotes({notes.get(), count}, alignment, {check, nullptr, ""}));
   return 0;
 }

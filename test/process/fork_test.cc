@@ -579,6 +579,43 @@ void AForkDuringTheFirstAttach() {
   first.join();
 }
 
+// The walk is a stranger's, and what attaches in the child are copies that have not looked yet.
+void AForkDuringAWalkOfAnother() {
+  const cuguest_test::Plugin other("plugin_a");
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  g_lingers = true;
+  std::thread walks([] { dl_iterate_phdr([](auto...) { return 0; }, nullptr); });
+  while (!g_walks) usleep(100);
+  Fork([&] {
+    alarm(kSecondsToHang);
+    CHECK(!SharedContext::Attach(context).ok());
+    CHECK(!SharedContext::Attach(cuguest::ContextRef::Borrow(context)).ok());
+    CHECK(other.Attach(context) == nullptr);
+    CHECK(other.CheckSharing().find("was forked") != std::string::npos);
+  });
+  walks.join();
+  CHECK(other.CheckSharing().empty());
+  const SharedContext mine = SharedContext::Attach(context);
+  void* const others = other.Attach(context);
+  CHECK(mine.use_count() == 2);
+  CHECK(other.Detach(others));
+}
+
+// A child whose parent has not called cuInit shares as any process does, once it has.
+void AChildThatInitializesShares() {
+  const cuguest_test::Plugin other("plugin_a");
+  Fork([&] {
+    CHECK(other.CheckSharing().find("was forked") != std::string::npos);
+    const CUcontext context = MakeContext();
+    const SharedContext mine = SharedContext::Attach(context);
+    void* const others = other.Attach(context);
+    CHECK(mine.use_count() == 2);
+    CHECK(other.CheckSharing().empty());
+    CHECK(other.Detach(others));
+  });
+}
+
 void AForkBeforeCuInit() {
   CHECK(Driver::Get().ok());
   Fork([] {
@@ -665,6 +702,14 @@ int main(int argc, char** argv) {
            cuguest_test::On::kAnyDriver,
            {},
            &WhyNotItsOwn},
+          {"a_fork_during_a_walk_of_another",
+           &AForkDuringAWalkOfAnother,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyNotItsOwn},
+          {"a_child_that_initializes_shares", &AChildThatInitializesShares},
           {"libraries_that_go_while_others_fork", &LibrariesThatGoWhileOthersFork},
           {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });

@@ -2,8 +2,8 @@
 //
 // Libraries in one process that embed different releases of cuguest. Those of plugin_0_1 embed the
 // registry of 0.1.0 (test/embed/release_0_1), which counts apart; plugin_a and plugin_b that of
-// this build; plugin_extended a later one, with which this build counts together. This program has
-// none.
+// this build; plugin_two that of this build, and beside it what a copy of 0.2 has; plugin_extended
+// a later one, with which this build counts together. This program has none.
 
 #include <memory>
 #include <string>
@@ -28,6 +28,7 @@ constexpr char kThisToo[] = "plugin_b";
 // Of later layouts: one that this build understands and 0.1.0 does not, and one that neither does.
 constexpr char kExtended[] = "plugin_extended";
 constexpr char kUnknown[] = "plugin_layout";
+constexpr char kTwo[] = "plugin_two";
 
 void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
 
@@ -103,6 +104,20 @@ void ExtendedLayoutJoins() {
   for (const auto& plugin : Load({kThis, kExtended})) CHECK(plugin->CheckSharing().empty());
 }
 
+// The note of the old one comes first or last, as the linker puts them.
+void TwoCopiesInOneLibrary() {
+  Initialize();
+  for (const auto& names : {std::vector<std::string>{kTwo, kThis, kThisToo},
+                            std::vector<std::string>{kThis, kTwo, kThisToo}}) {
+    DetachInEveryOrder(names);
+    const Plugins plugins = Load(names);
+    for (const auto& plugin : plugins) {
+      CHECK(Names(plugin->CheckSharing(), kTwo));
+      CHECK(!Names(plugin->CheckSharing(), kThisToo));
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -120,5 +135,6 @@ int main(int argc, char** argv) {
            &OthersShareAnExtendedHomeBesideAnOldRelease},
           {"extended_layout_is_home", &ExtendedLayoutIsHome},
           {"extended_layout_joins", &ExtendedLayoutJoins},
+          {"two_copies_in_one_library", &TwoCopiesInOneLibrary},
       });
 }

@@ -189,7 +189,7 @@ void CUDA_CB InHostFunction(void* data) {
   seen->detached = ToStatus(seen->last->Release());
 }
 
-// The last holder cannot destroy the context here; the status says so, and it stays.
+// The last holder cannot destroy the context here; the status says so, and it stays attached.
 void TheLastHolderInACallback() {
   SharedContext shared = SharedContext::Create(kFirst);
   const CUcontext context = shared.get();
@@ -202,11 +202,11 @@ void TheLastHolderInACallback() {
   CHECK(seen.others_refused);
   CHECK(CodeOf(seen.detached) == CUDA_ERROR_NOT_PERMITTED);
   CHECK(Mentions(seen.detached, "detach the last reference"));
-  CHECK(shared.get() == nullptr);
-  CHECK(ContextRef::Borrow(context).ok());
-  SharedContext again = SharedContext::Attach(context);  // as anybody's, now
-  CHECK(again.owner() == SharedContext::Owner::kOther);
-  CHECK(again.Release().ok());
+  CHECK(shared.owner() == SharedContext::Owner::kShared);
+  CHECK(shared.use_count() == 1);
+  CHECK(shared.context().IsAlive());
+  CHECK(shared.Release().ok());
+  CHECK(!shared.ok());
 }
 
 // Below CUDA 12.0 there are no ids: the handle alone is the key.

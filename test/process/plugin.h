@@ -51,6 +51,10 @@ class Plugin {
     return Call<unsigned long long (*)(void*)>("PluginUseCount")(reference);
   }
   bool Detach(void* reference) const { return Call<bool (*)(void*)>("PluginDetach")(reference); }
+  void CallAtUnload(void (*call)()) const {
+    Call<void (*)(void (*)())>("PluginCallAtUnload")(call);
+  }
+  bool Enter(CUcontext context) const { return Call<bool (*)(CUcontext)>("PluginEnter")(context); }
   bool MakeValue(CUcontext context) const {
     return Call<bool (*)(CUcontext)>("PluginMakeValue")(context);
   }
@@ -60,7 +64,6 @@ class Plugin {
     return text;
   }
 
- private:
   template <typename Function>
   Function Call(const char* name) const {
     void* symbol = dlsym(library_, name);
@@ -68,6 +71,7 @@ class Plugin {
     return reinterpret_cast<Function>(symbol);
   }
 
+ private:
   std::string name_;
   void* library_;
 };

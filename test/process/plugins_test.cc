@@ -2,8 +2,11 @@
 //
 // Libraries that each embed their own static, hidden copy of cuguest share one count of
 // a context: built by several compilers and in several ways, loaded with RTLD_LOCAL,
-// first used by many threads at once, unloaded in any order. This program has no registry
-// of its own (it uses no SharedContext), so the home is always in a plugin.
+// first used by many threads at once, unloaded in any order. This program has no door
+// of its own (it uses no SharedContext), so a plugin is always the home: the one whose door leads
+// to the registry.
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -38,7 +41,7 @@ std::vector<std::string> Names() {
 
 void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
 
-// Each has been the one with the registry, in its own process: the home is pinned.
+// Each has been the one that leads to the registry.
 void EveryOrderOfLeaving(size_t home) {
   Initialize();
   std::vector<std::string> names = Names();
@@ -55,7 +58,7 @@ void TheHomeIsUnloadedWhileOthersAreAttached() {
   void* second = other.Attach(context);
   CHECK(home->Detach(first));
   home.reset();
-  CHECK(Plugin::IsLoaded("plugin_a"));  // pinned: the count is in it
+  CHECK(!Plugin::IsLoaded("plugin_a"));  // the count is in no library
   CHECK(other.UseCount(second) == 1);
   // It comes back, and so does anybody else.
   const Plugin again("plugin_a");
@@ -70,7 +73,6 @@ void TheHomeIsUnloadedWhileOthersAreAttached() {
   CHECK(!watch.IsAlive());
 }
 
-// Nobody else uses its registry: it is not pinned.
 void ALonePluginIsReallyUnloaded() {
   Initialize();
   for (int round = 0; round < 3; ++round) {
@@ -122,7 +124,7 @@ void ManyThreadsUseThePluginsForTheFirstTime() {
   CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
 }
 
-// The home may be unloaded while another one looks for it: either it is pinned in time, or
+// The home may be unloaded while another one looks for it: it is written into before it goes, or
 // the other one becomes the home.
 void TheHomeIsUnloadedWhileAnotherLooksForIt() {
   Initialize();
@@ -137,6 +139,48 @@ void TheHomeIsUnloadedWhileAnotherLooksForIt() {
     CHECK(other.UseCount(unit) == 1);
     CHECK(other.Detach(unit));
   }
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+}
+
+// The other one's first use is in the destructor of the home, which goes all the same.
+void TheHomeIsUnloadedWhileItCallsAnother() {
+  Initialize();
+  static const CUcontext context = cuguest_test::MakeContext();
+  auto home = std::make_unique<Plugin>("plugin_a");
+  static const Plugin other("plugin_b");
+  static void* unit = nullptr;
+  home->CallAtUnload([] { unit = other.Attach(context); });
+  home.reset();
+  CHECK(!Plugin::IsLoaded("plugin_a"));
+  CHECK(unit != nullptr);
+  const Plugin again("plugin_a");
+  void* const joined = again.Attach(context);
+  CHECK(other.UseCount(unit) == 2);
+  CHECK(again.Detach(joined));
+  CHECK(other.Detach(unit));
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+}
+
+void (*g_in_constructor)() = nullptr;
+
+// A constructor waits for a thread that attaches for the first time in its copy. The dynamic linker
+// holds its lock for the constructor. The driver's functions are looked up before: that waits.
+void AConstructorWaitsForAFirstUse() {
+  alarm(10);
+  Initialize();
+  static const CUcontext context = cuguest_test::MakeContext();
+  const Plugin home("plugin_a");
+  const Plugin other("plugin_b");
+  CHECK(other.Enter(context));
+  static const auto attach = other.Call<void* (*)(CUcontext)>("PluginAttach");
+  static void* unit = nullptr;
+  g_in_constructor = [] { std::thread([] { unit = attach(context); }).join(); };
+  const Plugin waits("calls_host");
+  CHECK(unit != nullptr);
+  void* const first = home.Attach(context);
+  CHECK(other.UseCount(unit) == 2);
+  CHECK(home.Detach(first));
+  CHECK(other.Detach(unit));
   CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
 }
 
@@ -194,6 +238,8 @@ void TheProgramEndsWhileTheyAreAttached() {
 
 }  // namespace
 
+extern "C" void CalledInConstructor() { g_in_constructor(); }
+
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(
       argc, argv,
@@ -212,6 +258,8 @@ int main(int argc, char** argv) {
            &ManyThreadsUseThePluginsForTheFirstTime},
           {"the_home_is_unloaded_while_another_looks_for_it",
            &TheHomeIsUnloadedWhileAnotherLooksForIt},
+          {"the_home_is_unloaded_while_it_calls_another", &TheHomeIsUnloadedWhileItCallsAnother},
+          {"a_constructor_waits_for_a_first_use", &AConstructorWaitsForAFirstUse},
           {"another_layout_counts_apart", &AnotherLayoutCountsApart},
           {"the_program_ends_while_they_are_attached", &TheProgramEndsWhileTheyAreAttached},
       });

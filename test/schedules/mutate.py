@@ -14,14 +14,34 @@ import sys
 MUTATIONS = {
     # The root is left first, and the slot is closed later, when it may be another context's.
     "closes_late": [
-        ("    if (!gathers) return closes;\n",
-         """    if (!gathers) {
-      if (now != (Slot::kOpen | 1) || HasNothingToEnd(*slot)) return false;
-      std::uint64_t nobody = Slot::kOpen;
-      return slot->root.compare_exchange_strong(nobody, 0);
-    }
-"""),
-        (" && !is_idle_at_zero;", " && !is_idle_at_zero && false;"),
+        ("is_last && !HasNothingToEnd(*slot);", "is_last && !HasNothingToEnd(*slot) && false;"),
+    ],
+    # What is being destroyed is asked about.
+    "asks_what_is_closing": [
+        ("  return is_closing ? Outcome::kClosing : Outcome::kUnknown;\n",
+         "  static_cast<void>(is_closing);\n  return Outcome::kUnknown;\n"),
+    ],
+    # A slot that was given to another context meanwhile counts as a closing one.
+    "trusts_the_handle": [
+        ("(id == nullptr || slot.id.load(std::memory_order_acquire) == *id) && slot.IsAt(handle);",
+         "(id == nullptr || slot.id.load(std::memory_order_acquire) == *id || handle == nullptr);"),
+    ],
+    # The maker retires the slot that somebody holds to what it has made.
+    "makes_apart": [
+        ("id < context.id() || (makes && id == 0)", "id < context.id() || makes"),
+    ],
+    # The maker joins what somebody has opened, and nobody will destroy it.
+    "makes_for_nobody": [
+        ("      if (makes) Own(slot, device);\n", "      if (makes && id == 0) Own(slot, device);\n"),
+    ],
+    # The last holder does not look again whether the maker has come and gone.
+    "leaves_it_idle": [
+        ("  return !HasNothingToEnd(*slot) &&\n         slot->root.compare_exchange_strong(idle, 0,",
+         "  return idle == 0 && !HasNothingToEnd(*slot) &&\n         slot->root.compare_exchange_strong(idle, 0,"),
+    ],
+    # What could not be destroyed stays closed, and is leaked.
+    "loses_what_is_held": [
+        ("  if (IsStillHeld(code)) {\n", "  if (false) {\n"),
     ],
     # What the index has need not be compared.
     "believes_the_index": [
@@ -59,8 +79,7 @@ MUTATIONS = {
     ],
     # The slot is free before what it counted is ended.
     "frees_before_it_ends": [
-        ("  const CUresult code = End(*slot);\n"
-         "  slot->context.store(0, std::memory_order_release);\n",
+        ("  const CUresult code = End(*slot);\n",
          "  slot->context.store(0, std::memory_order_release);\n"
          "  const CUresult code = End(*slot);\n"),
     ],

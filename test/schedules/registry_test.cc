@@ -4,6 +4,7 @@
 // letters are operations as SharedContext calls them:
 //
 //   L     gives back the reference that the thread begins with, to S
+//   F     tries to give that back where the driver takes nothing; it is kept if it was the last
 //   C c   copies that reference; gives the copy back
 //   S s   attaches the context that was made for sharing; gives it back
 //   T t   the same by its handle; gives it back
@@ -18,13 +19,16 @@
 // The driver is a model of one: contexts at handles, which are given out again as soon as they are
 // free. It is an error to destroy the host's context, or any that is held; to release the primary
 // context without having retained it; to leave a context that was made for sharing alive when
-// nobody holds it; to count one context in two slots; and to ask who has a handle while a holder
-// destroys its context.
+// nobody holds it; to count one context in two slots; and to ask about a context while its last
+// holder destroys it.
 
 #include "lib/share/registry.h"
+#include "lib/share/ending.h"
+#include "lib/share/system.h"
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +57,7 @@ struct ModelContext {
   std::uintptr_t handle = 0;
   bool has_handle = false;
   Atomic<int> is_alive{0};
+  bool is_being_destroyed = false;
   bool is_over = false;  // its owner has destroyed or reset it
   int holders = 0;
   const Slot* slot = nullptr;  // where they are counted
@@ -94,9 +99,18 @@ class ModelDriver {
     return MakeAt(over.handle, over.made_by);
   }
 
-  // Which one is alive at the handle; 0: none.
-  unsigned long long Ask(CUcontext handle) {
+  // Whether it is alive.
+  bool Check(const ContextRef& context) {
+    const bool is_alive = Of(context).is_alive.load() != 0;
+    Require(!Of(context).is_being_destroyed, "asked of what a holder destroys");
+    return is_alive;
+  }
+
+  // Which one is alive at the handle of `context`; 0: none.
+  unsigned long long Ask(const ContextRef& context) {
+    CUcontext const handle = context.get();
     handles_.fetch_add(0);
+    Require(!Of(context).is_being_destroyed, "asked of what a holder destroys");
     for (unsigned id = 1; id < next_id_; ++id) {
       const ModelContext& context = contexts_[id];
       if (context.has_handle && context.handle == reinterpret_cast<std::uintptr_t>(handle)) {
@@ -111,16 +125,24 @@ class ModelDriver {
 
   CUresult Destroy(CUcontext handle, unsigned long long id) {
     ModelContext& context = Of(id);
+    if (refuses_[internal::ThreadNumber()]) return CUDA_ERROR_NOT_PERMITTED;
     Require(context.handle == reinterpret_cast<std::uintptr_t>(handle), "ended by a mixed key");
-    if (context.is_alive.exchange(0) == 0) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    context.is_being_destroyed = true;
+    const bool was_alive = context.is_alive.exchange(0) != 0;
+    context.is_being_destroyed = was_alive;
+    if (!was_alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     Require(context.made_by == MadeBy::kShared, "a stranger's context was destroyed");
     Require(context.holders == 0, "a context was destroyed that somebody holds");
     context.SeeAllWork();
     handles_.fetch_add(1);
     context.is_over = true;
+    context.is_being_destroyed = false;
     context.has_handle = false;
     return CUDA_SUCCESS;
   }
+
+  // As in a host function.
+  void Refuse(bool refuses) { refuses_[internal::ThreadNumber()] = refuses; }
 
   void RetainPrimary() { primary_count_.fetch_add(1); }
   void ReleasePrimary() {
@@ -130,6 +152,7 @@ class ModelDriver {
 
  private:
   std::array<ModelContext, kIncarnations> contexts_;
+  std::array<bool, ModelContext::kThreads> refuses_{};
   unsigned next_id_ = 1;
   Atomic<int> handles_{0};        // given out or taken back
   Atomic<int> primary_count_{1};  // the host's
@@ -178,7 +201,11 @@ ContextRef ContextRef::Borrow(CUcontext context) noexcept {
 
 namespace internal {
 
-// In place of lib/share/shared_context.cc.
+// In place of lib/share/system_posix.cc: for the slots of one schedule after the other.
+void* MapZeros(std::size_t size) noexcept { return std::calloc(1, size); }
+void Unmap(void* place, std::size_t) noexcept { std::free(place); }
+
+// In place of lib/share/ending.cc.
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
   return g_driver->Destroy(context, id);
 }
@@ -209,7 +236,7 @@ class Attaching : public schedules::Program {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (i == 0 && begin == Begin::kRootAndStripe) {
         Hold(&held_[i], 'L', shared_, first);
-      } else if (words_[i].find_first_of("LCU") != std::string::npos) {
+      } else if (words_[i].find_first_of("LCFU") != std::string::npos) {
         Hold(&held_[i], 'L', shared_, Registry::Copy(first.slot));
       }
     }
@@ -244,7 +271,8 @@ class Attaching : public schedules::Program {
       Attach('X', context, &held);
       Require(held.size() == 1, "it cannot be attached any more");
       Require(Registry::Count(*held[0].reference.slot) == 1, "the count does not begin at 1");
-      const Reference found = registry_.Join(context.get());
+      Reference found;
+      static_cast<void>(registry_.Join(context.get(), nullptr, &found));
       Require(found.slot == held[0].reference.slot, "the handle leads to what is over");
       static_cast<void>(Registry::Leave(found));
       GiveBack(&held, 'X');
@@ -284,6 +312,10 @@ class Attaching : public schedules::Program {
         const std::uint64_t count = Registry::Count(*Find(held, 'L')->reference.slot);
         return Require(count >= 1 && count <= 8, "a count that there cannot be");
       }
+      case 'F':
+        driver_.Refuse(true);
+        GiveBack(held, 'L');
+        return driver_.Refuse(false);
       case 'L':
         return GiveBack(held, 'L');
       default:
@@ -306,24 +338,26 @@ class Attaching : public schedules::Program {
 
   // As SharedContext::Attach() of a ref.
   void Attach(char letter, const ContextRef& context, std::vector<Held>* held) {
-    const Reference reference = registry_.Join(context.get());
-    AttachAsked(letter, context, driver_.Of(context).is_alive.load() != 0, reference, held);
+    Reference reference;
+    const unsigned long long id = context.id();
+    if (IsRefused(registry_.Join(context.get(), &id, &reference), context)) return;
+    AttachAsked(letter, context, driver_.Check(context), reference, held);
   }
 
   // As SharedContext::Attach() of the handle of `context`, whichever has that.
   void AttachHandle(char letter, const ContextRef& context, std::vector<Held>* held) {
-    const Reference reference = registry_.Join(context.get());
-    const unsigned long long id = driver_.Ask(context.get());
-    const bool has_joined = reference.slot != nullptr;
-    if (has_joined && id == 0) {
-      const auto joined = reference.slot->id.load(std::memory_order_relaxed);
-      Require(driver_.Of(joined).made_by != MadeBy::kShared, "asked of what a holder destroyed");
-    }
-    // Made at the handle a moment ago: nobody but its maker may have it yet.
-    const bool is_strange = id != context.id() && driver_.Of(id).made_by == MadeBy::kShared;
-    if (!has_joined && is_strange) return;
+    Reference reference;
+    if (IsRefused(registry_.Join(context.get(), nullptr, &reference), context)) return;
+    const unsigned long long id = driver_.Ask(context);
     const auto handle = reinterpret_cast<std::uintptr_t>(context.get());
     AttachAsked(letter, RefTo(handle, id), id != 0, reference, held);
+  }
+
+  // Only what was made for sharing is refused for its end, and what has its handle since.
+  bool IsRefused(Registry::Outcome outcome, const ContextRef& context) {
+    if (outcome != Registry::Outcome::kClosing) return false;
+    Require(driver_.Of(context).made_by == MadeBy::kShared, "it was refused as closing");
+    return true;
   }
 
   void AttachAsked(char letter, const ContextRef& context, bool is_alive, Reference reference,
@@ -353,7 +387,9 @@ class Attaching : public schedules::Program {
     Reference reference;
     const Registry::Outcome outcome =
         registry_.JoinOrOpen(made, Ending::kDestroy, kDevice, &reference);
-    Require(outcome == Registry::Outcome::kOpened, "not made");
+    Require(outcome == Registry::Outcome::kOpened || outcome == Registry::Outcome::kJoined,
+            "not made");
+    Require(reference.slot->GetEnding() == Ending::kDestroy, "nobody will destroy it");
     Hold(held, 'N', made, reference);
   }
 
@@ -372,7 +408,9 @@ class Attaching : public schedules::Program {
     held->erase(held->begin() + (found - held->data()));
     driver_.Of(leaving.context).Work();
     --driver_.Of(leaving.context).holders;
-    static_cast<void>(Registry::Leave(leaving.reference));
+    if (!internal::IsStillHeld(Registry::Leave(leaving.reference))) return;
+    ++driver_.Of(leaving.context).holders;
+    held->push_back(leaving);
   }
 
   Registry registry_;
@@ -437,6 +475,22 @@ std::vector<Group> Groups() {
       replaced.cases.push_back(Words({a, b}, Begin::kRootAndStripe, {2}));
     }
   }
+  // The handle of what is made for sharing, while that is destroyed and the next one is made there.
+  for (const char* a : {"LN", "LNn", "LNnN"}) {
+    for (const char* b : {"T", "Tt", "TtTt", "SsT"}) {
+      for (const Begin begin : {Begin::kRootAndStripe, Begin::kGathered}) {
+        replaced.cases.push_back(Words({a, b}, begin, three_preemptions));
+      }
+    }
+  }
+  Group refused{"the_driver_takes_nothing_back", {}};
+  for (const Begin begin : kBegins) {
+    for (const char* a : {"F", "FL"}) {
+      for (const char* b : {"L", "S", "Ss", "T", "FL", "Nn"}) {
+        refused.cases.push_back(Words({a, b}, begin, three_preemptions));
+      }
+    }
+  }
   const std::vector<std::vector<std::string>> threes = {{"L", "Ss", "Hh"},  {"Cc", "L", "Ss"},
                                                         {"CL", "Ss", "Nn"}, {"LP", "Pp", "SL"},
                                                         {"L", "Tt", "Nn"},  {"Aa", "HDh", "A"}};
@@ -456,6 +510,7 @@ std::vector<Group> Groups() {
       Longer("two_threads_longer_weak", {"L", "S", "P", "U"}, {"SsHh", "LHhP"}, one_stale_read),
       longer_weak,
       replaced,
+      refused,
       {"three_threads",
        {Words({"L", "Ss", "Hh"}, Begin::kRootAndStripe, three_preemptions),
         Words({"Cc", "L", "Ss"}, Begin::kRootAndStripe, three_preemptions),

@@ -4,6 +4,9 @@
 // there are few and where there are many.
 
 #include <cuda.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -19,8 +22,8 @@
 #include "cuguest/status.h"
 #include "test/support/test.h"
 
-// The registry's slots and the entries of a PerContext fill lines of the cache, so that both ask
-// for memory that is aligned: of the C library, or of `operator new`, which in libstdc++ calls
+// The registry's slots are in pages that mmap() gives. The entries of a PerContext fill lines of
+// the cache, so they ask for memory that is aligned: `operator new`, which in libstdc++ calls
 // aligned_alloc() or, as Debian 13 has it, posix_memalign(). A sanitizer has functions of its own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr bool kCanRefuse = true;
@@ -34,6 +37,15 @@ extern "C" int posix_memalign(void** place, std::size_t alignment, std::size_t b
   if (memory == nullptr) return ENOMEM;
   *place = memory;
   return 0;
+}
+extern "C" void* mmap(void* address, std::size_t bytes, int protection, int flags, int file,
+                      off_t offset) noexcept {
+  if (!t_has_memory && (flags & MAP_ANONYMOUS) != 0) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(
+      syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
 }
 #else
 constexpr bool kCanRefuse = false;

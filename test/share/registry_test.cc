@@ -26,8 +26,8 @@ bool IsAlive(CUcontext context) { return ContextRef::Borrow(context).IsAlive(); 
 void UnknownEndingDestroysNothing() {
   const CUcontext context = cuguest_test::MakeContext();
   Reference opened;
-  CHECK(Registry::OfProcess().JoinOrOpen(ContextRef::Borrow(context), kUnknownEnding, 0, &opened) ==
-        Registry::Outcome::kOpened);
+  CHECK(Registry::OfProcess()->JoinOrOpen(ContextRef::Borrow(context), kUnknownEnding, 0,
+                                          &opened) == Registry::Outcome::kOpened);
   {
     const auto joined = SharedContext::Attach(context);
     CHECK(joined.ok());
@@ -52,14 +52,15 @@ void EarlierIncarnationIsOver() {
   const ContextRef later = ContextRef::Borrow(cuguest_test::MakeContext());
   CHECK(later.get() == earlier.get());
   if (later.id() == earlier.id()) return;  // a driver before CUDA 12.0, which has no ids
-  Registry& registry = Registry::OfProcess();
+  Registry& registry = *Registry::OfProcess();
   Reference first;
   CHECK(registry.JoinOrOpen(later, Ending::kNothing, 0, &first) == Registry::Outcome::kOpened);
   Reference none;
   CHECK(registry.JoinOrOpen(earlier, Ending::kDestroy, 0, &none) == Registry::Outcome::kOver);
   CHECK(registry.JoinOrOpen(earlier, Ending::kNothing, 0, &none) == Registry::Outcome::kOver);
   CHECK(none.slot == nullptr);
-  const Reference joined = registry.Join(later.get());
+  Reference joined;
+  CHECK(registry.Join(later.get(), nullptr, &joined) == Registry::Outcome::kJoined);
   CHECK(joined.slot == first.slot && Registry::Count(*first.slot) == 2);
   CHECK(Registry::Leave(joined) == CUDA_SUCCESS);
   CHECK(Registry::Leave(first) == CUDA_SUCCESS);

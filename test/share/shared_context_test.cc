@@ -686,4 +686,85 @@ BOOST_AUTO_TEST_CASE(the_last_holder_races_with_newcomers) {
   }
 }
 
+namespace {
+
+std::atomic<int> g_stage{0};
+thread_local bool t_stops = false;
+thread_local int* t_calls = nullptr;
+
+void Await(int stage) {
+  while (g_stage < stage) std::this_thread::yield();
+}
+
+}  // namespace
+
+// The last holder is in the driver's call that destroys it. Once that is over, the next context is
+// made at its handle.
+BOOST_AUTO_TEST_CASE(what_its_last_holder_destroys_is_refused_unasked, *OnlySim()) {
+  g_stage = 0;
+  SharedContext made = Create();
+  const ContextRef ref = made.context();
+  Sim::OnEveryCall([](const char* entry) {
+    if (t_calls != nullptr) ++*t_calls;
+    if (!t_stops || std::string(entry) != "cuCtxDestroy") return;
+    g_stage = 1;
+    Await(2);
+  });
+  std::thread last([&] {
+    t_stops = true;
+    BOOST_TEST(made.Release().ok());
+  });
+  Await(1);
+  int calls = 0;
+  t_calls = &calls;
+  for (const auto& refused : {Attach(ref.get()), SharedContext::Attach(ref)}) {
+    BOOST_TEST((refused.error().reason == cuguest::Error::Reason::kClosing));
+    BOOST_TEST(refused.error().code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  }
+  t_calls = nullptr;
+  BOOST_TEST(calls == 0);
+  g_stage = 2;
+  last.join();
+  Sim::OnEveryCall(nullptr);
+  SharedContext next = Create();
+  BOOST_TEST(next.get() == ref.get());
+  BOOST_TEST(Attach(ref.get()).use_count() == 2U);
+  BOOST_TEST(!SharedContext::Attach(ref).ok());
+  BOOST_TEST(next.Release().ok());
+}
+
+// A holder of the handle from before asks the driver what is there, between the driver's making it
+// and its maker's counting it: both count in one place, and the last one destroys it.
+BOOST_AUTO_TEST_CASE(what_is_made_at_a_handle_is_counted_once, *OnlySim()) {
+  g_stage = 0;
+  SharedContext made = Create();
+  const CUcontext handle = made.get();
+  BOOST_TEST(made.Release().ok());
+  Sim::OnEveryCall([](const char* entry) {
+    if (!t_stops || std::string(entry) != "cuCtxGetId") return;
+    t_stops = false;
+    g_stage = 1;
+    Await(2);
+  });
+  SharedContext next;
+  std::thread makes([&] {
+    t_stops = true;
+    next = Create();
+  });
+  Await(1);
+  SharedContext attached = Attach(handle);
+  g_stage = 2;
+  makes.join();
+  Sim::OnEveryCall(nullptr);
+  BOOST_TEST(attached.ok());
+  BOOST_TEST(next.get() == handle);
+  BOOST_TEST(next.use_count() == 2U);
+  BOOST_TEST((attached.owner() == Owner::kShared));
+  const ContextRef ref = next.context();
+  BOOST_TEST(next.Release().ok());
+  BOOST_TEST(ref.IsAlive());
+  BOOST_TEST(attached.Release().ok());
+  BOOST_TEST(!ref.IsAlive());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -23,7 +23,7 @@ NOT_OURS = re.compile(r"DW\.ref\.|__TMC_END__$|__dso_handle$|completed\.\d+$|(gu
 
 def short(name):
     """The name of a variable as the table has it: `g_first`, `IncidentListeners::first`, `WatchForks::s_valid_for`."""
-    name = re.sub(r"^cuguest_registry_\w+$", "cuguest_registry", name)  # of a library with a suffix
+    name = re.sub(r"^cuguest_door_\w+$", "cuguest_door", name)  # of a library with a suffix
     name = re.sub(r"^guard variable for |\[abi:\w+\]|\(anonymous namespace\)::", "", name)
     while (inner := re.sub(r"<[^<>]*>|\([^()]*\)", "", name)) != name:
         name = inner

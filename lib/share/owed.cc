@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/share/owed.h"
+
+#include "cuguest/internal/report.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+std::atomic<Owed*> g_owed{nullptr};
+
+namespace {
+
+CUresult ReleaseOn(const CUdevice& device) noexcept { return ReleasePrimary(device); }
+
+}  // namespace
+
+void Add(Owed* owed) noexcept {
+  owed->next = g_owed.load(std::memory_order_relaxed);
+  while (!g_owed.compare_exchange_weak(owed->next, owed, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+  }
+}
+
+// Each thread takes what is there, so that none is released twice at one time.
+void EndAllOwed() noexcept {
+  Owed* owed = g_owed.exchange(nullptr, std::memory_order_acquire);
+  while (owed != nullptr) {
+    Owed* const next = owed->next;
+    if (!owed->end(owed)) Add(owed);
+    owed = next;
+  }
+}
+
+void ReleasePrimaryOrOwe(CUdevice device, const char* what) noexcept {
+  GiveBackOrOwe<CUdevice, &ReleaseOn>(device, what);
+}
+
+void ReportOwed(const char* what, bool is_lost) noexcept {
+  ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired,
+                 is_lost ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_PERMITTED, {what, 0});
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE

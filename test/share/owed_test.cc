@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an object could not give back where it ended, in a host function: Note [What is owed] in
+// lib/share/owed.h.
+
+#include "lib/share/owed.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuguest/c.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/incident.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+// A sanitizer has an allocator of its own.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool kCanRefuse = true;
+thread_local bool t_refuses_next = false;
+extern "C" void* __libc_malloc(std::size_t bytes);
+extern "C" void* malloc(std::size_t bytes) noexcept {
+  return std::exchange(t_refuses_next, false) ? nullptr : __libc_malloc(bytes);
+}
+#else
+constexpr bool kCanRefuse = false;
+bool t_refuses_next = false;
+#endif
+
+BOOST_AUTO_TEST_SUITE(owed)
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Incident;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+using cuguest_test::OwnContext;
+
+const Device kFirst = Device::Borrow(0);
+
+bool IsActive() { return PrimaryContext::Query(kFirst).active; }
+
+// Calls `function` in a host function, and waits for it.
+template <typename Function>
+void InAHostFunction(Function function) {
+  const OwnContext context;
+  const ContextGuard guard(context.get());
+  CUstream stream = nullptr;
+  BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  const auto call = [](void* data) { (*static_cast<Function*>(data))(); };
+  BOOST_TEST(RAW(cuLaunchHostFunc)(stream, call, &function) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuStreamDestroy)(stream) == CUDA_SUCCESS);
+}
+
+// The incidents since the last call.
+void CheckOwed(const std::vector<std::string>& what, CUresult result = CUDA_ERROR_NOT_PERMITTED) {
+  const std::vector<Incident> incidents = cuguest_test::TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == what.size());
+  for (std::size_t i = 0; i < what.size(); ++i) {
+    BOOST_TEST((incidents[i].kind == Incident::Kind::kOwed));
+    BOOST_TEST(incidents[i].file == what[i]);
+    BOOST_TEST(incidents[i].result == result);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(release_keeps_the_last_reference) {
+  SharedContext made = SharedContext::Create(kFirst);
+  CUcontext primary = nullptr;
+  BOOST_TEST(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  SharedContext attached = SharedContext::Attach(primary);
+  BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+  cuguest_shared_context of_c = CUGUEST_INIT(cuguest_shared_context);
+  BOOST_TEST(cuguest_shared_context_create(&of_c, 0, 0) == 0);
+  int codes[3] = {};
+  InAHostFunction([&] {
+    codes[0] = made.Release().code;
+    codes[1] = attached.Release().code;
+    codes[2] = cuguest_shared_context_detach(&of_c);
+  });
+  for (const int code : codes) BOOST_TEST(code == CUDA_ERROR_NOT_PERMITTED);
+  BOOST_TEST(made.use_count() == 1U);
+  BOOST_TEST(SharedContext::Attach(made.get()).use_count() == 2U);
+  const ContextRef ref = made.context();
+  BOOST_TEST(ref.IsAlive());
+  BOOST_TEST(made.Release().ok());
+  BOOST_TEST(!SharedContext::Attach(ref).ok());
+  BOOST_TEST(IsActive());
+  BOOST_TEST(attached.Release().ok());
+  BOOST_TEST(!IsActive());
+  BOOST_TEST(cuguest_shared_context_detach(&of_c) == 0);
+}
+
+// While others are attached nothing is asked of the driver there.
+BOOST_AUTO_TEST_CASE(one_of_two_references_is_given_back) {
+  SharedContext made = SharedContext::Create(kFirst);
+  SharedContext second = made;
+  CUresult code = CUDA_ERROR_UNKNOWN;
+  InAHostFunction([&] {
+    const SharedContext gone = std::move(second);
+    code = CUDA_SUCCESS;
+  });
+  BOOST_TEST(code == CUDA_SUCCESS);
+  BOOST_TEST(made.use_count() == 1U);
+  BOOST_TEST(made.Release().ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_destructor_is_made_good_by_the_next_call) {
+  SharedContext made = SharedContext::Create(kFirst);
+  const ContextRef ref = made.context();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  InAHostFunction([&] {
+    { const SharedContext gone = std::move(made); }
+    { const PrimaryContext gone = std::move(primary); }
+  });
+  CheckOwed({"a SharedContext", "a PrimaryContext"});
+  BOOST_TEST(ref.IsAlive());
+  BOOST_TEST(IsActive());
+  { const PrimaryContext empty; }
+  BOOST_TEST(!ref.IsAlive());
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(an_assignment_is_made_good_by_the_next_call) {
+  SharedContext made = SharedContext::Create(kFirst);
+  const ContextRef ref = made.context();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  InAHostFunction([&] {
+    made = SharedContext();
+    primary = PrimaryContext();
+  });
+  BOOST_TEST(!made.ok());
+  BOOST_TEST(!primary.ok());
+  CheckOwed({"a SharedContext", "a PrimaryContext"});
+  SharedContext next = SharedContext::Create(kFirst);
+  BOOST_TEST(!ref.IsAlive());
+  BOOST_TEST(!IsActive());
+  BOOST_TEST(next.Release().ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_cleanup_of_c_is_made_good_by_the_next_call) {
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  BOOST_TEST(cuguest_primary_retain(&primary, 0) == 0);
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  BOOST_TEST(cuguest_acquire_on(&acquired, 0, CUGUEST_REFUSE) == 0);
+  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
+  BOOST_TEST(cuguest_shared_context_create(&shared, 0, 0) == 0);
+  InAHostFunction([&] {
+    cuguest_primary_cleanup(&primary);
+    cuguest_acquired_cleanup(&acquired);
+    cuguest_shared_context_cleanup(&shared);
+  });
+  CheckOwed({"a PrimaryContext", "an Acquired", "a SharedContext"});
+  BOOST_TEST(IsActive());
+  { const SharedContext empty; }
+  BOOST_TEST(!IsActive());
+}
+
+// Who attaches meanwhile is counted beside what is owed, and is the last one then.
+BOOST_AUTO_TEST_CASE(what_is_owed_can_be_attached) {
+  SharedContext made = SharedContext::Create(kFirst);
+  const ContextRef ref = made.context();
+  InAHostFunction([&] { const SharedContext gone = std::move(made); });
+  CheckOwed({"a SharedContext"});
+  SharedContext attached = SharedContext::Attach(ref);
+  BOOST_TEST(attached.ok());
+  BOOST_TEST(attached.use_count() == 2U);
+  { const SharedContext empty; }
+  BOOST_TEST(attached.use_count() == 1U);
+  BOOST_TEST(ref.IsAlive());
+  BOOST_TEST(attached.Release().ok());
+  BOOST_TEST(!ref.IsAlive());
+}
+
+// Still refused, it is kept, and said once.
+BOOST_AUTO_TEST_CASE(what_is_owed_is_owed_until_it_is_taken) {
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  InAHostFunction([&] {
+    { const PrimaryContext gone = std::move(primary); }
+    for (int i = 0; i < 3; ++i) const PrimaryContext empty;
+  });
+  InAHostFunction([] { const PrimaryContext empty; });
+  CheckOwed({"a PrimaryContext"});
+  BOOST_TEST(IsActive());
+  { const PrimaryContext empty; }
+  BOOST_TEST(!IsActive());
+}
+
+// Without memory to remember it, it is lost, and that is said.
+BOOST_AUTO_TEST_CASE(
+    without_memory_it_is_lost,
+    *cuguest_test::OnlyIf([] { return kCanRefuse; }, "a sanitizer has its own allocator")) {
+  PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  InAHostFunction([&] {
+    t_refuses_next = true;
+    { const PrimaryContext gone = std::move(primary); }
+    t_refuses_next = false;
+  });
+  CheckOwed({"a PrimaryContext"}, CUDA_ERROR_OUT_OF_MEMORY);
+  { const PrimaryContext empty; }
+  BOOST_TEST(IsActive());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
