@@ -131,9 +131,9 @@ class CUGUEST_API CaptureScope {
   absl::StatusOr<internal::MemoryRange> AllocateRange(const internal::ElementType& type,
                                                       std::size_t count);
   absl::Status FreeAt(CUdeviceptr pointer);
-  absl::Status CheckActive(const char* doing);
+  absl::Status CheckActive(const internal::StreamHold& hold, const char* doing);
 
-  void Empty() noexcept;
+  internal::StreamUse Empty() noexcept;
 
   State state_;
   internal::StreamUse use_;                    // of its stream
