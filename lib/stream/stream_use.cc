@@ -142,7 +142,7 @@ void StreamUse::End() noexcept { Leave(std::exchange(used_, nullptr)); }
 
 StreamHold::StreamHold(const StreamUse& use) noexcept {
   UsedStream* const used = use.used_;
-  if (used == nullptr || used->IsOfParent()) return;
+  if (used == nullptr) return;
   unsigned state = used->state.load(std::memory_order_acquire);
   while ((state & UsedStream::kIsOver) == 0) {
     if (used->state.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) {
@@ -155,7 +155,7 @@ StreamHold::StreamHold(const StreamUse& use) noexcept {
 }
 
 StreamHold::~StreamHold() {
-  if (held_ == nullptr || held_->IsOfParent()) return;
+  if (held_ == nullptr) return;
   const unsigned before = held_->state.fetch_sub(1, std::memory_order_acq_rel);
   const bool was_last = (before & UsedStream::kCalls) == 1;
   if (was_last && (before & UsedStream::kIsOver) != 0) DestroyHandedOver(held_->stream);

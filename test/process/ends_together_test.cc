@@ -3,8 +3,8 @@
 // A Stream, and what uses its stream, end on two threads at the same time: one of them stands at
 // any of its driver calls while the other one ends, or while a child is forked in which the other
 // one ends. Nobody waits, or the program would not end; all memory is freed; the stream is
-// destroyed exactly once; and nothing calls the driver with a stream that is destroyed, at which the
-// simulation ends the program.
+// destroyed exactly once; and nothing calls the driver with a stream that is destroyed, at which
+// the simulation ends the program.
 //
 // test/schedules/stream_use_test.cc has every schedule of it, with a model of the driver.
 
