@@ -225,8 +225,7 @@ std::vector<Group> schedules::Groups() {
   return {
       All("two_threads", two, {}),
       All("two_threads_weak", two, {kUnbounded, kUnbounded}),
-      All("three_threads", {three[0]}, {}),
-      All("three_threads_refused", {three[1]}, {3}),
+      All("three_threads", three, {}),
       All("three_threads_weak", three, {2, 1}),
   };
 }
