@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Note [A stream that ends while it is used]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Note [Holds and the end of a stream]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A Stream and what is freed in its order end on two threads, and neither can wait: the other one
-// may be stopped in a driver call. So who calls the driver with a stream that another object owns
-// holds it (StreamHold), and holds and the end meet in one word:
+// may be stopped in a driver call. So a caller of the driver holds the stream if another object
+// owns it (StreamHold), and the holds and the end meet in one word:
 //
-//   calls      how many are between their first look at the stream and the end of their call
-//   kIsOver    no more come in
-//   kHasLast   and `last` is behind all of its work
+//   calls      how many holds there are: a look at the stream, and the call
+//   kIsOver    no more begin
+//   kHasLast   and `last` is behind all of the stream's work
 //
-// Who ends the stream records `last` while the stream is there for everybody, and then sets kIsOver
-// and kHasLast in one step, which tells it the calls. If there are none it destroys the stream. If
-// there are, the last one of them does, as it goes. Thus who finds the stream there has it until it
-// goes, and who finds it over has the event.
+// The end of a Stream records `last` while the stream is still there for everybody, and then sets
+// kIsOver and kHasLast in one step, which tells it the calls. If there are none it destroys the
+// stream. If there are, the last of them destroys it, as that hold ends. Thus a holder has the
+// stream until it ends its hold, and a user that finds the stream over has the event.
 //
-// If the driver refuses it the stream is there again, in one step. Who has found it over meanwhile
-// frees behind the event, which is right: it stays, and the next end records it anew. That it stays
-// over is no choice: more work may come, and the event would not be behind it.
+// If the driver refuses to destroy it, the stream is there again, in one step. A user that has
+// found it over meanwhile frees behind the event, which is right: the event stays, and the next end
+// records it anew. It cannot stay over: more work may come, and the event would not be behind that.
 
 #include "lib/stream/stream_use.h"
 
@@ -44,7 +44,7 @@ struct UsedStream {
   const unsigned process = Process::Number();
   StreamRef stream;
   unsigned users = 0;             // with g_mutex held
-  Atomic<unsigned> state{0};      // see Note [A stream that ends while it is used]
+  Atomic<unsigned> state{0};      // see Note [Holds and the end of a stream]
   Atomic<CUevent> last{nullptr};  // made by the first end, destroyed after the last use
   UsedStream* next = nullptr;
 };
@@ -165,7 +165,7 @@ CUresult EndStream(const StreamRef& stream) noexcept {
   UsedStream* const used = [&] {
     const Lock lock = Locked();
     UsedStream* const found = Find(stream);
-    if (found != nullptr) ++found->users;  // this one
+    if (found != nullptr) ++found->users;  // this function, too
     return found;
   }();
   const auto destroy = [&] { return ResolvedDriver().StreamDestroy(stream.get()); };

@@ -27,7 +27,7 @@ class StreamHold {
   StreamHold& operator=(const StreamHold&) = delete;
   ~StreamHold();
 
-  // False: a Stream of this copy of cuguest has ended it, and nobody may call the driver with it.
+  // False: the stream is destroyed, or will be, and nobody may call the driver with it.
   [[nodiscard]] bool ok() const noexcept { return !is_over_; }
 
   // Then: an event behind all of its work, as long as `use` lasts; nullptr if there could be none.

@@ -185,12 +185,12 @@ MUTATIONS = {
     "ends_relaxed": [
         ("fetch_add(over, std::memory_order_acq_rel)", "fetch_add(over, std::memory_order_relaxed)"),
     ],
-    # Whoever is in a call with the stream, it is destroyed.
+    # The stream is destroyed while somebody is in a call with it.
     "destroys_in_a_call": [
         ("  if (calls == 0) {\n", "  if (calls < UsedStream::kCalls) {\n"),
         ("  if (was_last && ", "  if (false && was_last && "),
     ],
-    # Who ends the stream leaves it to who is in a call, who does not know of it.
+    # The end leaves the stream to a thread in a call, which does not know of that.
     "hands_over_to_nobody": [
         ("  if (was_last && ", "  if (false && was_last && "),
     ],

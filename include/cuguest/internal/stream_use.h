@@ -21,7 +21,7 @@ struct UsedStream;
 
 // StreamUse
 //
-// Whoever calls the driver with the stream holds it meanwhile (lib/stream/stream_use.h).
+// A driver call with the stream is made in a StreamHold (lib/stream/stream_use.h).
 //
 // Threads: distinct objects from any threads. No lock is held across a driver call.
 class CUGUEST_API StreamUse {
