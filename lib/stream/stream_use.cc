@@ -95,8 +95,8 @@ bool RecordLast(UsedStream* used) noexcept {
   return driver.EventRecord(event, stream.get()) == CUDA_SUCCESS;
 }
 
-// Destroys a stream whose Stream has ended. Who owned it has gone on: where the driver refuses
-// this, as in a stream callback, the stream is left to its context.
+// Destroys a stream whose Stream has ended. Nobody owns it, or could be told: where the driver
+// refuses it, as in a stream callback, the stream is left to its context.
 void DestroyHandedOver(const StreamRef& stream) noexcept {
   if (stream.context().Check() != CUDA_SUCCESS) return;
   static_cast<void>(ResolvedDriver().StreamDestroy(stream.get()));

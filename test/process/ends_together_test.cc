@@ -328,6 +328,32 @@ void ACaptureAndItsStream() {
   }
 }
 
+// The stream ought to live until the allocation returns. If it does not, there is memory that is
+// freed behind it, or an error.
+void AnAllocationAndItsStream() {
+  int refused = 0;
+  bool stands = true;
+  for (int place = 0; stands; ++place) {
+    World w;
+    absl::Status status;
+    Thread thread(place, [&] {
+      const auto buffer = DeviceBuffer<int>::AllocateAsync(w.stream.ref(), kInts);
+      status = buffer.status();
+    });
+    stands = !thread.is_done();
+    const cuguest::StreamRef ref = w.stream.ref();
+    Stream moved = Stream::Adopt(ref.get(), ref.context()).value();  // `w.stream` stays to be read
+    Drop(&moved);
+    thread.GoOn();
+    CHECK(status.ok() || status.code() == absl::StatusCode::kInvalidArgument);
+    if (!status.ok()) ++refused;
+    static_cast<void>(w.stream.Leak());
+    EndTheRest(&w);
+    w.CheckNothingLeft();
+  }
+  CHECK(refused > 0);
+}
+
 #ifdef __SANITIZE_THREAD__
 std::string NoForks() { return "forks with threads"; }
 #else
@@ -404,6 +430,7 @@ int main(int argc, char** argv) {
           {"refused_once", &Watched<&RefusedOnce>, {}, 0, on},
           {"refused_when_handed_over", &Watched<&RefusedWhenHandedOver>, {}, 0, on},
           {"a_capture_and_its_stream", &Watched<&ACaptureAndItsStream>, {}, 0, on},
+          {"an_allocation_and_its_stream", &Watched<&AnAllocationAndItsStream>, {}, 0, on},
           {"with_a_child", &Watched<&WithAChild>, {}, 0, on, {}, &NoForks},
           {"in_a_child", &Watched<&InAChild>, {}, 0, on, {}, &NoForks},
       });
