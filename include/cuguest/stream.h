@@ -144,10 +144,11 @@ class CUGUEST_API StreamRef {
 /// Owns a stream.
 /// Stack:   left as it is.
 /// Count:   none; keeps no context alive: see Note [After the context].
-/// Threads: distinct objects from any threads; one object needs outside locking. Not in a stream
-///          callback, where creating gives kPermissionDenied and the destructor leaves the stream
-///          to its context; nor in a static or thread_local destructor: see Note [No driver calls
-///          after main].
+/// Threads: distinct objects from any threads; one object needs outside locking. Memory and a
+///          CaptureScope that use the stream may end at the same time on other threads, and nobody
+///          waits: see Note [A stream that ends while it is used]. Not in a stream callback, where
+///          creating gives kPermissionDenied and the destructor leaves the stream to its context;
+///          nor in a static or thread_local destructor: see Note [No driver calls after main].
 /// Source:  CUDA Driver API, cuStreamCreateWithPriority, cuStreamDestroy; docs/guarantees.md.
 class CUGUEST_API Stream {
  public:
@@ -186,7 +187,8 @@ class CUGUEST_API Stream {
   }  // nullptr if empty
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return ref_.context(); }
 
-  /// Destroys the stream now, and reports errors. Succeeds if empty, and at the end of the process.
+  /// Destroys the stream now, and reports errors. Succeeds if empty, at the end of the process, and
+  /// if another thread is in a driver call with the stream and destroys it when that returns.
   /// Errors: kFailedPrecondition  it captures, and is still owned: end the capture first
   ///         kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned

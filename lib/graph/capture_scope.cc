@@ -13,6 +13,7 @@
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
+#include "lib/stream/stream_use.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -110,8 +111,9 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
 }
 
 CaptureScope::~CaptureScope() {
+  const internal::StreamHold hold(use_);
   // Its stream is gone, or with the context.
-  if (stream().get() == nullptr || use_.is_over()) return;
+  if (stream().get() == nullptr || !hold.ok()) return;
   if (stream().context().Check() != CUDA_SUCCESS) return;
   const DriverTable& driver = internal::ResolvedDriver();
   const StreamCall in(driver, stream());
@@ -122,15 +124,16 @@ CaptureScope::~CaptureScope() {
   }
 }
 
-void CaptureScope::Empty() noexcept {
+// Returns the use of its stream, which ends after each hold.
+internal::StreamUse CaptureScope::Empty() noexcept {
   state_ = State();
-  use_ = internal::StreamUse();
+  return std::move(use_);
 }
 
-absl::Status CaptureScope::CheckActive(const char* doing) {
+absl::Status CaptureScope::CheckActive(const internal::StreamHold& hold, const char* doing) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (stream().get() == nullptr) return EmptyScope(doing);
-  if (use_.is_over()) return StreamHasEnded(doing, stream());
+  if (!hold.ok()) return StreamHasEnded(doing, stream());
   const StreamCall in(*driver, stream());
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), doing, stream());
   if (!IsOurs(in.capture(), state_.id)) return EndedByOthers(doing, stream());
@@ -143,7 +146,8 @@ absl::StatusOr<internal::MemoryRange> CaptureScope::AllocateRange(const internal
   const std::string doing = absl::StrCat("allocate ", bytes, " bytes in a capture");
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUGUEST_ASSIGN_OR_RETURN(const auto allocate, driver->Require(&Driver::MemAllocAsync));
-  CUGUEST_RETURN_IF_ERROR(CheckActive(doing.c_str()));
+  const internal::StreamHold hold(use_);
+  CUGUEST_RETURN_IF_ERROR(CheckActive(hold, doing.c_str()));
   if (bytes == 0) return internal::MemoryRange();
   CUGUEST_ASSIGN_OR_RETURN(const Device device, stream().device());
   memory_.reserve(memory_.size() + 1);  // before there is something to lose
@@ -156,7 +160,8 @@ absl::StatusOr<internal::MemoryRange> CaptureScope::AllocateRange(const internal
 absl::Status CaptureScope::FreeAt(CUdeviceptr pointer) {
   if (pointer == 0) return absl::OkStatus();
   const std::string doing = absl::StrCat("free ", internal::PointerText(pointer), " in a capture");
-  CUGUEST_RETURN_IF_ERROR(CheckActive(doing.c_str()));
+  const internal::StreamHold hold(use_);
+  CUGUEST_RETURN_IF_ERROR(CheckActive(hold, doing.c_str()));
   const auto found =
       std::find_if(memory_.begin(), memory_.end(),
                    [=](const internal::MemoryRange& range) { return range.pointer == pointer; });
@@ -182,14 +187,16 @@ absl::StatusOr<Graph> CaptureScope::End() {
             "begin it in mode RELAXED");
   }
   const StreamRef captured = stream();
-  if (use_.is_over()) {
-    Empty();
+  internal::StreamUse ended;
+  const internal::StreamHold hold(use_);
+  if (!hold.ok()) {
+    ended = Empty();
     return StreamHasEnded(kDoing, captured);
   }
   const StreamCall in(*driver, captured);
   const bool is_ours = in.result() == CUDA_SUCCESS && IsOurs(in.capture(), state_.id);
   const bool is_gone = in.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (is_gone || (in.result() == CUDA_SUCCESS && !is_ours)) Empty();
+  if (is_gone || (in.result() == CUDA_SUCCESS && !is_ours)) ended = Empty();
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, captured);
   if (!is_ours) return EndedByOthers(kDoing, captured);
   Graph owner(nullptr, captured.context());  // before there is something to own
@@ -200,7 +207,7 @@ absl::StatusOr<Graph> CaptureScope::End() {
   }
   CUgraph graph = nullptr;
   const CUresult code = driver->StreamEndCapture(captured.get(), &graph);
-  if (IsOver(code)) Empty();
+  if (IsOver(code)) ended = Empty();
   if (code != CUDA_SUCCESS) return EndStatus(code, kDoing, captured);
   owner.graph_ = graph;
   return owner;

@@ -25,6 +25,7 @@
 #include "lib/memory/in_context.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
+#include "lib/stream/stream_use.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -44,6 +45,7 @@ constexpr char kStreamIsOver[] =
 constexpr char kStreamHasEnded[] =
     "its stream has ended before it, in a capture or without an event behind its work; it was not "
     "freed, and the buffer still owns it: free it in the order of a stream that waits for the work";
+constexpr char kDestroyedMeanwhile[] = "its stream was destroyed meanwhile";
 constexpr char kNoThread[] =
     "a dead context is current, and no thread can be had to free it without one; it was not freed, "
     "and the buffer still owns it";
@@ -73,16 +75,21 @@ struct OrderedOutcome {
   CUresult code;
   const char* reason;
   bool is_stream_gone = false;  // with its context
+  bool is_stream_over = false;  // its Stream has ended
+  CUevent last = nullptr;       // then: StreamHold::last()
 };
 
-// Calls `call` for the order of `stream`, whose context is alive and which does not capture.
+// Calls `call` for the order of `stream`, whose context is alive and which does not capture, and
+// which nobody destroys meanwhile: `use` is of it, or the caller's caller has it.
 //
 // Only what means the current context needs it current; the driver finds that of a created stream
 // by itself, also where nothing is current (cudasim/test/pool_facts_test.cc). Where a dead context
 // is current it may refuse (it does refuse cuMemFree), and is asked again in the stream's.
 template <typename Call>
-OrderedOutcome CallInOrder(const DriverTable& driver, const StreamRef& stream,
+OrderedOutcome CallInOrder(const DriverTable& driver, const StreamRef& stream, const StreamUse& use,
                            const Call& call) noexcept {
+  const StreamHold hold(use);
+  if (!hold.ok()) return {CUDA_ERROR_INVALID_HANDLE, kDestroyedMeanwhile, false, true, hold.last()};
   std::optional<ContextGuard> guard;
   CUresult code = CUDA_SUCCESS;
   if (MeansCurrent(stream.get())) {
@@ -221,7 +228,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   CUGUEST_RETURN_IF_CUDA_ERROR(asked, AllocateText(bytes), Advice(asked));
   CUdeviceptr pointer = 0;
   const OrderedOutcome outcome = CallInOrder(
-      *driver, stream, [&] { return driver->MemAllocAsync(&pointer, bytes, stream.get()); });
+      *driver, stream, use, [&] { return driver->MemAllocAsync(&pointer, bytes, stream.get()); });
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, AllocateText(bytes),
                                *outcome.reason != '\0' ? outcome.reason : "from a pool");
   OwnedMemory owned({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
@@ -325,7 +332,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   if (IsEmpty(stream)) return NoStream(FreeText(range));
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemFreeAsync).status());
-  const Outcome outcome = TryFreeIn(stream);
+  const Outcome outcome = TryFreeIn(stream, StreamUse());
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
 }
@@ -345,12 +352,12 @@ bool OwnedMemory::IsOfAnotherThread() const noexcept {
 // When the stream's context is gone, nothing of the stream still uses the memory.
 OwnedMemory::Outcome OwnedMemory::TryFree(const StreamRef& stream) noexcept {
   if (IsEmpty(stream)) return TryFreeAtOnce();
-  const Outcome outcome = use_.is_over() ? TryFreeBehindEnd() : TryFreeIn(stream);
+  const Outcome outcome = TryFreeIn(stream, use_);
   return outcome.reason == kStreamIsOver ? TryFreeAtOnce() : outcome;
 }
 
-// Behind the work of its own stream, which has ended.
-OwnedMemory::Outcome OwnedMemory::TryFreeBehindEnd() noexcept {
+// Behind the work of its own stream, which has ended: `last`, or nullptr if there is no such event.
+OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* const driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
@@ -359,7 +366,6 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehindEnd() noexcept {
     return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
   }
   if (!guard.ok()) return Settle(guard.result(), guard.advice());
-  const CUevent last = use_.last();
   if (last == nullptr) return Settle(CUDA_ERROR_INVALID_HANDLE, kStreamHasEnded);
   const RelaxedScope relaxed;
   if (!relaxed.ok()) return Settle(relaxed.result());
@@ -378,7 +384,8 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehindEnd() noexcept {
   return Settle(code);
 }
 
-OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
+OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
+                                            const StreamUse& use) noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
@@ -388,10 +395,11 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
     if (code != CUDA_SUCCESS) return Settle(code);
   }
-  const OrderedOutcome outcome = CallInOrder(*driver, stream, [&] {
+  const OrderedOutcome outcome = CallInOrder(*driver, stream, use, [&] {
     if (driver->MemFreeAsync == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     return driver->MemFreeAsync(range_.pointer, stream.get());
   });
+  if (outcome.is_stream_over) return TryFreeBehind(outcome.last);
   if (!outcome.is_stream_gone) return Settle(outcome.code, outcome.reason);
   if (is_gone_with_stream) return SettleGone();
   // The end of another context than the memory's is not told as the end of the memory.

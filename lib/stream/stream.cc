@@ -194,9 +194,7 @@ Stream::~Stream() { Destroy(); }
 // Destroys what its context has not taken along.
 void Stream::Destroy() noexcept {
   if (get() == nullptr || context().Check() != CUDA_SUCCESS) return;
-  internal::EndOfStream end(ref_);
-  // Not null: the check has used it.
-  if (internal::ResolvedDriver().StreamDestroy(get()) != CUDA_SUCCESS) end.Undo();
+  static_cast<void>(internal::EndStream(ref_));
 }
 
 absl::Status Stream::Release() {
@@ -204,14 +202,9 @@ absl::Status Stream::Release() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const StreamRef ref = ref_;
   const StreamCall in(*driver, ref);
-  const auto destroy = [&] {
-    internal::EndOfStream end(ref);
-    const CUresult code = driver->StreamDestroy(ref.get());
-    if (code != CUDA_SUCCESS) end.Undo();
-    return code;
-  };
-  const CUresult code =
-      internal::EndIfAlive(in.refusal(), destroy, [this] { static_cast<void>(Leak()); });
+  const CUresult code = internal::EndIfAlive(
+      in.refusal(), [&] { return internal::EndStream(ref); },
+      [this] { static_cast<void>(Leak()); });
   return StreamStatus(code, "destroy a stream", ref);
 }
 

@@ -1,4 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Note [Holds and the end of a stream]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A Stream and what is freed in its order end on two threads, and neither can wait: the other one
+// may be stopped in a driver call. So a caller of the driver holds the stream if another object
+// owns it (StreamHold), and the holds and the end meet in one word:
+//
+//   calls      how many holds there are: a look at the stream, and the call
+//   kIsOver    no more begin
+//   kHasLast   and `last` is behind all of the stream's work
+//
+// The end of a Stream records `last` while the stream is still there for everybody, and then sets
+// kIsOver and kHasLast in one step, which tells it the calls. If there are none it destroys the
+// stream. If there are, the last of them destroys it, as that hold ends. Thus a holder has the
+// stream until it ends its hold, and a user that finds the stream over has the event.
+//
+// If the driver refuses to destroy it, the stream is there again, in one step. A user that has
+// found it over meanwhile frees behind the event, which is right: the event stays, and the next end
+// records it anew. It cannot stay over: more work may come, and the event would not be behind that.
 
 #include "lib/stream/stream_use.h"
 
@@ -16,13 +35,17 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // A stream that somebody uses, from the first use to the end of the last. One of the process that
 // this one was forked from is left alone: CUDA does not work here then.
 struct UsedStream {
+  static constexpr unsigned kIsOver = 1U << 31;
+  static constexpr unsigned kHasLast = 1U << 30;
+  static constexpr unsigned kCalls = kHasLast - 1;
+
   bool IsOfParent() const noexcept { return process != Process::Number(); }
 
   const unsigned process = Process::Number();
   StreamRef stream;
-  unsigned users = 0;
-  Atomic<bool> is_over{false};  // written with g_mutex held
-  CUevent last = nullptr;
+  unsigned users = 0;             // with g_mutex held
+  Atomic<unsigned> state{0};      // see Note [Holds and the end of a stream]
+  Atomic<CUevent> last{nullptr};  // made by the first end, destroyed after the last use
   UsedStream* next = nullptr;
 };
 
@@ -47,27 +70,36 @@ Lock Locked() noexcept {
 UsedStream* Find(const StreamRef& stream) noexcept {
   UsedStream* used = g_first;
   while (used != nullptr &&
-         (used->is_over.load(std::memory_order_relaxed) || used->stream.get() != stream.get() ||
-          used->stream.context() != stream.context())) {
+         ((used->state.load(std::memory_order_relaxed) & UsedStream::kIsOver) != 0 ||
+          used->stream.get() != stream.get() || used->stream.context() != stream.context())) {
     used = used->next;
   }
   return used;
 }
 
-// An event behind the work of `stream`. What captures is not finished by a stream's end.
-CUevent RecordLast(const StreamRef& stream) noexcept {
+// Records `last` behind the work of the stream. What captures is not finished by a stream's end.
+bool RecordLast(UsedStream* used) noexcept {
   const DriverTable& driver = ResolvedDriver();
+  const StreamRef& stream = used->stream;
   const ContextGuard guard(stream.context());
   const RelaxedScope relaxed;
   if (!guard.ok() || !relaxed.ok() ||
       CheckNotCapturing(stream.get(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) != CUDA_SUCCESS) {
-    return nullptr;
+    return false;
   }
-  CUevent event = nullptr;
-  if (driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
-  if (driver.EventRecord(event, stream.get()) == CUDA_SUCCESS) return event;
-  static_cast<void>(driver.EventDestroy(event));
-  return nullptr;
+  CUevent event = used->last.load(std::memory_order_relaxed);
+  if (event == nullptr) {
+    if (driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return false;
+    used->last.store(event, std::memory_order_relaxed);
+  }
+  return driver.EventRecord(event, stream.get()) == CUDA_SUCCESS;
+}
+
+// Destroys a stream whose Stream has ended. Nobody owns it, or could be told: where the driver
+// refuses it, as in a stream callback, the stream is left to its context.
+void DestroyHandedOver(const StreamRef& stream) noexcept {
+  if (stream.context().Check() != CUDA_SUCCESS) return;
+  static_cast<void>(ResolvedDriver().StreamDestroy(stream.get()));
 }
 
 // One user less.
@@ -80,8 +112,9 @@ void Leave(UsedStream* used) noexcept {
     while (*place != used) place = &(*place)->next;
     *place = used->next;
   }
-  if (used->last != nullptr && used->stream.context().Check() == CUDA_SUCCESS) {
-    static_cast<void>(ResolvedDriver().EventDestroy(used->last));
+  const CUevent last = used->last.load(std::memory_order_relaxed);
+  if (last != nullptr && used->stream.context().Check() == CUDA_SUCCESS) {
+    static_cast<void>(ResolvedDriver().EventDestroy(last));
   }
   delete used;
 }
@@ -105,45 +138,47 @@ bool StreamUse::Begin(const StreamRef& stream) noexcept {
   return true;
 }
 
-bool StreamUse::is_over() const noexcept {
-  return used_ != nullptr && !used_->IsOfParent() && used_->is_over.load(std::memory_order_acquire);
-}
-
-CUevent StreamUse::last() const noexcept {
-  const Lock lock = Locked();
-  return used_->last;
-}
-
 void StreamUse::End() noexcept { Leave(std::exchange(used_, nullptr)); }
 
-EndOfStream::EndOfStream(const StreamRef& stream) noexcept
-    : used_([&] {
-        const Lock lock = Locked();
-        UsedStream* const used = Find(stream);
-        if (used == nullptr) return used;
-        ++used->users;  // this one
-        used->is_over.store(true, std::memory_order_release);
-        return used;
-      }()) {
-  if (used_ == nullptr) return;
-  const CUevent last = RecordLast(stream);
-  const Lock lock = Locked();
-  used_->last = last;
-}
-
-EndOfStream::~EndOfStream() {
-  if (used_ != nullptr) Leave(used_);
-}
-
-void EndOfStream::Undo() noexcept {
-  if (used_ == nullptr) return;
-  CUevent last = nullptr;
-  {
-    const Lock lock = Locked();
-    used_->is_over.store(false, std::memory_order_release);
-    last = std::exchange(used_->last, nullptr);
+StreamHold::StreamHold(const StreamUse& use) noexcept {
+  UsedStream* const used = use.used_;
+  if (used == nullptr) return;
+  unsigned state = used->state.load(std::memory_order_acquire);
+  while ((state & UsedStream::kIsOver) == 0) {
+    if (used->state.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) {
+      held_ = used;
+      return;
+    }
   }
-  if (last != nullptr) static_cast<void>(ResolvedDriver().EventDestroy(last));
+  is_over_ = true;
+  if ((state & UsedStream::kHasLast) != 0) last_ = used->last.load(std::memory_order_relaxed);
+}
+
+StreamHold::~StreamHold() {
+  if (held_ == nullptr) return;
+  const unsigned before = held_->state.fetch_sub(1, std::memory_order_acq_rel);
+  const bool was_last = (before & UsedStream::kCalls) == 1;
+  if (was_last && (before & UsedStream::kIsOver) != 0) DestroyHandedOver(held_->stream);
+}
+
+CUresult EndStream(const StreamRef& stream) noexcept {
+  UsedStream* const used = [&] {
+    const Lock lock = Locked();
+    UsedStream* const found = Find(stream);
+    if (found != nullptr) ++found->users;  // this function, too
+    return found;
+  }();
+  const auto destroy = [&] { return ResolvedDriver().StreamDestroy(stream.get()); };
+  if (used == nullptr) return destroy();
+  const unsigned over = UsedStream::kIsOver | (RecordLast(used) ? UsedStream::kHasLast : 0);
+  CUresult code = CUDA_SUCCESS;
+  const unsigned calls = used->state.fetch_add(over, std::memory_order_acq_rel);
+  if (calls == 0) {
+    code = destroy();
+    if (code != CUDA_SUCCESS) used->state.fetch_sub(over, std::memory_order_release);
+  }
+  Leave(used);
+  return code;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

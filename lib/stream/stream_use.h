@@ -13,25 +13,39 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// EndOfStream
+// StreamHold
 //
-// Around the driver's call that destroys `stream`, of a living context: every StreamUse of it that
-// there is learns of it, and no later one of another stream with the same handle.
+// Around driver calls with a stream that another object owns: what is checked of the stream, and
+// the call. While it lasts nobody destroys the stream; if its Stream ends meanwhile, the last
+// hold's end destroys it. It begins and ends before `use` does.
 //
-// Cost: no driver call if nobody uses the stream.
-class EndOfStream {
+// Cost: two atomic operations; it waits for nobody.
+class StreamHold {
  public:
-  explicit EndOfStream(const StreamRef& stream) noexcept;
-  EndOfStream(const EndOfStream&) = delete;
-  EndOfStream& operator=(const EndOfStream&) = delete;
-  ~EndOfStream();
+  explicit StreamHold(const StreamUse& use) noexcept;  // of one that uses no stream: ok()
+  StreamHold(const StreamHold&) = delete;
+  StreamHold& operator=(const StreamHold&) = delete;
+  ~StreamHold();
 
-  // The driver has refused it.
-  void Undo() noexcept;
+  // False: the stream is destroyed, or will be, and nobody may call the driver with it.
+  [[nodiscard]] bool ok() const noexcept { return !is_over_; }
+
+  // Then: an event behind all of its work, as long as `use` lasts; nullptr if there could be none.
+  [[nodiscard]] CUevent last() const noexcept { return last_; }
 
  private:
-  UsedStream* const used_;  // nullptr if nobody uses it
+  UsedStream* held_ = nullptr;
+  CUevent last_ = nullptr;
+  bool is_over_ = false;
 };
+
+// Destroys `stream`, of a living context, for its Stream: every StreamUse of it that there is
+// learns of it, and no later one of another stream with the same handle. Where a StreamHold has it
+// the last of them destroys it, and this returns CUDA_SUCCESS. If the driver refuses it, it has not
+// ended.
+//
+// Cost: no other driver call if nobody uses the stream.
+CUresult EndStream(const StreamRef& stream) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

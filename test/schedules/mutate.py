@@ -194,6 +194,49 @@ MUTATIONS = {
     "walks_on_in_silence": [
         ("    called_changed.notify_all();\n", ""),
     ],
+    # stream_use.cc: the end of a stream is seen when there is no event yet.
+    "ends_before_its_event": [
+        ("  const unsigned over = UsedStream::kIsOver | (RecordLast(used) ? UsedStream::kHasLast : 0);\n",
+         "  constexpr unsigned over = UsedStream::kIsOver | UsedStream::kHasLast;\n"),
+        ("  if (calls == 0) {\n", "  static_cast<void>(RecordLast(used));\n  if (calls == 0) {\n"),
+    ],
+    # What the end has done before need not be seen.
+    "ends_relaxed": [
+        ("fetch_add(over, std::memory_order_acq_rel)", "fetch_add(over, std::memory_order_relaxed)"),
+    ],
+    # The stream is destroyed while somebody is in a call with it.
+    "destroys_in_a_call": [
+        ("  if (calls == 0) {\n", "  if (calls < UsedStream::kCalls) {\n"),
+        ("  if (was_last && ", "  if (false && was_last && "),
+    ],
+    # The end leaves the stream to a thread in a call, which does not know of that.
+    "hands_over_to_nobody": [
+        ("  if (was_last && ", "  if (false && was_last && "),
+    ],
+    # The stream ends between the look at it and the call.
+    "looks_and_comes_in": [
+        ("    if (used->state.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) {\n"
+         "      held_ = used;\n      return;\n    }\n",
+         "    used->state.fetch_add(1);\n    held_ = used;\n    return;\n"),
+    ],
+    # What was called with the stream need not have happened before it is destroyed.
+    "goes_relaxed": [
+        ("fetch_sub(1, std::memory_order_acq_rel)", "fetch_sub(1, std::memory_order_relaxed)"),
+    ],
+    # A stream that the driver refused to destroy is over, and more work comes.
+    "stays_over": [
+        ("    if (code != CUDA_SUCCESS) used->state.fetch_sub(over, std::memory_order_release);\n", ""),
+    ],
+    # It is there again, and somebody waits for the event of its end.
+    "takes_the_event_back": [
+        ("    if (code != CUDA_SUCCESS) used->state.fetch_sub(over, std::memory_order_release);\n",
+         "    if (code != CUDA_SUCCESS) {\n      used->state.fetch_sub(over);\n"
+         "      static_cast<void>(ResolvedDriver().EventDestroy(used->last.exchange(nullptr)));\n    }\n"),
+    ],
+    # The next end of a stream that was refused one does not record the event anew.
+    "forgets_the_last_event": [
+        ("  if (event == nullptr) {\n", "  if (event != nullptr) return true;\n  if (event == nullptr) {\n"),
+    ],
     # this_thread.cc: two threads have one number.
     "numbers_twice": [
         ("number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;",

@@ -83,8 +83,8 @@ class CUGUEST_API OwnedMemory {
   void End() noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
   Outcome TryFree(const StreamRef& stream) noexcept;
-  Outcome TryFreeIn(const StreamRef& stream) noexcept;
-  Outcome TryFreeBehindEnd() noexcept;
+  Outcome TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept;
+  Outcome TryFreeBehind(CUevent last) noexcept;
   Outcome TryFreeAtOnce() noexcept;
   Outcome Settle(CUresult code, const char* reason = "") noexcept;
   Outcome SettleGone() noexcept;

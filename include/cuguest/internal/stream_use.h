@@ -16,9 +16,12 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+class StreamHold;
 struct UsedStream;
 
 // StreamUse
+//
+// A driver call with the stream is made in a StreamHold (lib/stream/stream_use.h).
 //
 // Threads: distinct objects from any threads. No lock is held across a driver call.
 class CUGUEST_API StreamUse {
@@ -36,13 +39,8 @@ class CUGUEST_API StreamUse {
   // Of `stream`, which is there. False if there is no host memory.
   [[nodiscard]] bool Begin(const StreamRef& stream) noexcept;
 
-  // Whether a Stream of this copy of cuguest has destroyed it since.
-  [[nodiscard]] bool is_over() const noexcept;
-
-  // Then: an event behind all of its work; nullptr if there could be none.
-  [[nodiscard]] CUevent last() const noexcept;
-
  private:
+  friend class StreamHold;
   void End() noexcept;
 
   UsedStream* used_ = nullptr;
