@@ -44,8 +44,9 @@ struct Incident {
     kOutOfTurn,  ///< a guard or scope was destroyed while another one was open inside it; the stack
                  ///< is restored when that one has ended
     kOwed,  ///< a destructor or an assignment, in a stream callback, could not give back what it
-            ///< held, as the driver refuses to take it there; a later call of this copy does
-            ///< that, which makes or ends an object of this kind. The stack is not concerned
+            ///< held, as the driver refuses to take it there; the next call of this copy elsewhere
+            ///< that makes or destroys a context, a reference to one, a stream, an event or a
+            ///< buffer does that. The stack is not concerned
   };
   CUGUEST_HIDE static constexpr int kKinds = 11;
 

@@ -23,6 +23,7 @@
 #include "lib/guard/nesting.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/memory/in_context.h"
+#include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_use.h"
@@ -340,9 +341,22 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 // As Release(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
 // of all threads.
 void OwnedMemory::End() noexcept {
+  EndOwed();
   if (range_.pointer == 0) return;
-  static_cast<void>(TryFree(
-      IsOfAnotherThread() ? StreamRef::Borrow(CU_STREAM_LEGACY, stream_.context()) : stream_));
+  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(std::move(*this),
+                                           is_host_ ? "a PinnedBuffer" : "a DeviceBuffer");
+}
+
+// What cannot be freed for another reason than IsStillHeld() is lost.
+CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
+  const CUresult code =
+      memory
+          .TryFree(memory.IsOfAnotherThread()
+                       ? StreamRef::Borrow(CU_STREAM_LEGACY, memory.stream_.context())
+                       : memory.stream_)
+          .code;
+  if (!IsStillHeld(code)) static_cast<void>(memory.Leak());
+  return code;
 }
 
 bool OwnedMemory::IsOfAnotherThread() const noexcept {

@@ -10,7 +10,7 @@ std::atomic<Owed*> g_owed{nullptr};
 
 namespace {
 
-CUresult ReleaseOn(const CUdevice& device) noexcept { return ReleasePrimary(device); }
+CUresult ReleaseOn(CUdevice& device) noexcept { return ReleasePrimary(device); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void EndAllOwed() noexcept {
 }
 
 void ReleasePrimaryOrOwe(CUdevice device, const char* what) noexcept {
-  GiveBackOrOwe<CUdevice, &ReleaseOn>(device, what);
+  GiveBackOrOwe<CUdevice, &ReleaseOn>(std::move(device), what);
 }
 
 void ReportOwed(const char* what, bool is_lost) noexcept {

@@ -7,20 +7,23 @@
 // In a host function the driver takes nothing back (CUDA_ERROR_NOT_PERMITTED, IsStillHeld()), and
 // the same call succeeds on another thread or later. Release() says so, and the object keeps what
 // it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
-// and is released again by the next call here that makes or ends such an object. That is reported
-// once, as Incident::Kind::kOwed. In a child of a fork the list is as its parent's; what is in it
-// is the parent's, too, so that the child's driver refuses, and it is dropped there.
+// and is released again by the next call here that makes or ends one of the objects which may owe
+// something: a SharedContext, a PrimaryContext, an Acquired, a Stream, an Event, a DeviceBuffer, a
+// PinnedBuffer. That is reported once, as Incident::Kind::kOwed. In a child of a fork the list is
+// as its parent's; what is in it is the parent's, too, so that the child's driver refuses, and it
+// is dropped there.
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "cuguest/export.h"
-#include "lib/core/concurrency.h"
 #include "lib/share/ending.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -44,9 +47,10 @@ inline void EndOwed() noexcept {
   if (__builtin_expect(g_owed.load(std::memory_order_relaxed) != nullptr, 0)) EndAllOwed();
 }
 
-// Gives back what is `held`, now or later. `kGiveBack` returns the driver's code.
-template <typename Held, CUresult (*kGiveBack)(const Held&) noexcept>
-void GiveBackOrOwe(const Held& held, const char* what) noexcept {
+// Gives back what is `held`, now or later. `kGiveBack` returns the driver's code; after any other
+// than that of IsStillHeld() there is nothing to give back any more.
+template <typename Held, CUresult (*kGiveBack)(Held&) noexcept>
+void GiveBackOrOwe(Held&& held, const char* what) noexcept {
   if (!IsStillHeld(kGiveBack(held))) return;
   struct Node : Owed {
     Held held;
@@ -59,7 +63,7 @@ void GiveBackOrOwe(const Held& held, const char* what) noexcept {
     return true;
   };
   void* const place = std::malloc(sizeof(Node));
-  if (place != nullptr) Add(new (place) Node{{end, nullptr}, held});
+  if (place != nullptr) Add(new (place) Node{{end, nullptr}, std::move(held)});
   ReportOwed(what, place == nullptr);
 }
 

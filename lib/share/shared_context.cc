@@ -59,8 +59,10 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
   return PrimaryContext();
 }
 
-void GiveBack(const Reference& reference) {
-  internal::GiveBackOrOwe<Reference, &Registry::Leave>(reference, "a SharedContext");
+CUresult Leave(Reference& reference) noexcept { return Registry::Leave(reference); }
+
+void GiveBack(Reference reference) {
+  internal::GiveBackOrOwe<Reference, &Leave>(std::move(reference), "a SharedContext");
 }
 
 Error NoMemory(const char* doing) {

@@ -14,6 +14,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/end_if_alive.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
@@ -90,6 +91,19 @@ CUresult Ask(const DriverTable& driver, const StreamRef& stream,
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
   const internal::RelaxedScope relaxed;
   return relaxed.ok() ? (driver.*call)(stream.get()) : relaxed.result();
+}
+
+// Destroys what its context has not taken along.
+CUresult EndIfThere(StreamRef& stream) noexcept {
+  const CUresult alive = stream.context().Check();
+  return alive == CUDA_SUCCESS ? internal::EndStream(stream) : alive;
+}
+
+// The same of an event and its context.
+using OwnEvent = std::pair<CUevent, ContextRef>;
+CUresult EndEvent(OwnEvent& event) noexcept {
+  const CUresult alive = event.second.Check();
+  return alive == CUDA_SUCCESS ? internal::ResolvedDriver().EventDestroy(event.first) : alive;
 }
 
 }  // namespace
@@ -169,6 +183,7 @@ absl::StatusOr<bool> StreamRef::IsDone() const {
 
 absl::StatusOr<Stream> Stream::Create(const ContextRef& context, unsigned flags, int priority) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  internal::EndOwed();
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   CUstream stream = nullptr;
@@ -191,10 +206,10 @@ absl::StatusOr<Stream> Stream::Adopt(CUstream stream, const ContextRef& context)
 
 Stream::~Stream() { Destroy(); }
 
-// Destroys what its context has not taken along.
 void Stream::Destroy() noexcept {
-  if (get() == nullptr || context().Check() != CUDA_SUCCESS) return;
-  static_cast<void>(internal::EndStream(ref_));
+  internal::EndOwed();
+  if (get() == nullptr) return;
+  internal::GiveBackOrOwe<StreamRef, &EndIfThere>(StreamRef(ref_), "a Stream");
 }
 
 absl::Status Stream::Release() {
@@ -228,7 +243,11 @@ absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
   return Event(State{event, context, Recorded::kNever, 0});
 }
 
-Event::~Event() { static_cast<void>(Destroy()); }
+Event::~Event() {
+  internal::EndOwed();
+  if (get() == nullptr) return;
+  internal::GiveBackOrOwe<OwnEvent, &EndEvent>({get(), context()}, "an Event");
+}
 
 absl::Status Event::Release() {
   const CUevent event = get();

@@ -29,6 +29,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/share/owed.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -95,11 +96,10 @@ bool RecordLast(UsedStream* used) noexcept {
   return driver.EventRecord(event, stream.get()) == CUDA_SUCCESS;
 }
 
-// Destroys a stream whose Stream has ended. Nobody owns it, or could be told: where the driver
-// refuses it, as in a stream callback, the stream is left to its context.
-void DestroyHandedOver(const StreamRef& stream) noexcept {
-  if (stream.context().Check() != CUDA_SUCCESS) return;
-  static_cast<void>(ResolvedDriver().StreamDestroy(stream.get()));
+// Destroys a stream whose Stream has ended.
+CUresult DestroyHandedOver(StreamRef& stream) noexcept {
+  const CUresult alive = stream.context().Check();
+  return alive == CUDA_SUCCESS ? ResolvedDriver().StreamDestroy(stream.get()) : alive;
 }
 
 // One user less.
@@ -158,7 +158,8 @@ StreamHold::~StreamHold() {
   if (held_ == nullptr) return;
   const unsigned before = held_->state.fetch_sub(1, std::memory_order_acq_rel);
   const bool was_last = (before & UsedStream::kCalls) == 1;
-  if (was_last && (before & UsedStream::kIsOver) != 0) DestroyHandedOver(held_->stream);
+  if (!was_last || (before & UsedStream::kIsOver) == 0) return;
+  GiveBackOrOwe<StreamRef, &DestroyHandedOver>(StreamRef(held_->stream), "a Stream");
 }
 
 CUresult EndStream(const StreamRef& stream) noexcept {

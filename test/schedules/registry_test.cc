@@ -479,7 +479,7 @@ std::vector<Group> Groups() {
   for (const char* a : {"LN", "LNn", "LNnN"}) {
     for (const char* b : {"T", "Tt", "TtTt", "SsT"}) {
       for (const Begin begin : {Begin::kRootAndStripe, Begin::kGathered}) {
-        replaced.cases.push_back(Words({a, b}, begin, three_preemptions));
+        replaced.cases.push_back(Words({a, b}, begin, {2}));
       }
     }
   }
@@ -506,11 +506,11 @@ std::vector<Group> Groups() {
   return {
       Pairs("two_threads_one_operation", every),
       Pairs("two_threads_one_operation_weak", weak),
+      refused,
+      replaced,
       Longer("two_threads_longer", shorter, longer, every),
       Longer("two_threads_longer_weak", {"L", "S", "P", "U"}, {"SsHh", "LHhP"}, one_stale_read),
       longer_weak,
-      replaced,
-      refused,
       {"three_threads",
        {Words({"L", "Ss", "Hh"}, Begin::kRootAndStripe, three_preemptions),
         Words({"Cc", "L", "Ss"}, Begin::kRootAndStripe, three_preemptions),

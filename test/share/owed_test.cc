@@ -10,11 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/c.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/incident.h"
+#include "cuguest/pinned_buffer.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
+#include "cuguest/stream.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -38,9 +44,13 @@ namespace {
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
+using cuguest::DeviceBuffer;
+using cuguest::Event;
 using cuguest::Incident;
+using cuguest::PinnedBuffer;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
+using cuguest::Stream;
 using cuguest_test::OwnContext;
 
 const Device kFirst = Device::Borrow(0);
@@ -165,6 +175,57 @@ BOOST_AUTO_TEST_CASE(a_cleanup_of_c_is_made_good_by_the_next_call) {
   BOOST_TEST(!IsActive());
 }
 
+// Streams, events and memory; what is freed at once and in a stream's order.
+BOOST_AUTO_TEST_CASE(objects_of_a_context_are_made_good_by_the_next_call,
+                     *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  absl::StatusOr<Stream> order = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+  BOOST_TEST_REQUIRE(order.ok());
+  const auto before = cudasim::Sim::Live();
+  {
+    absl::StatusOr<Stream> stream = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+    absl::StatusOr<Event> event = Event::Create(ref);
+    auto memory = DeviceBuffer<int>::Allocate(ref, 10);
+    auto ordered = DeviceBuffer<int>::AllocateAsync(order->ref(), 10);
+    auto pinned = PinnedBuffer<int>::Allocate(ref, 10);
+    BOOST_TEST_REQUIRE((stream.ok() && event.ok() && memory.ok() && ordered.ok() && pinned.ok()));
+    InAHostFunction([&] {
+      { const Stream gone = *std::move(stream); }
+      { const Event gone = *std::move(event); }
+      { const DeviceBuffer<int> gone = *std::move(memory); }
+      { const DeviceBuffer<int> gone = *std::move(ordered); }
+      { const PinnedBuffer<int> gone = *std::move(pinned); }
+    });
+    CheckOwed({"a Stream", "an Event", "a DeviceBuffer", "a DeviceBuffer", "a PinnedBuffer"});
+  }
+  { const PrimaryContext empty; }
+  BOOST_TEST((cudasim::Sim::Live() == before));
+}
+
+// What they keep after Release() there, they give back later.
+BOOST_AUTO_TEST_CASE(objects_of_a_context_keep_what_release_is_refused, *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  const auto before = cudasim::Sim::Live();
+  absl::StatusOr<Stream> stream = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+  absl::StatusOr<Event> event = Event::Create(ref);
+  auto memory = DeviceBuffer<int>::Allocate(ref, 10);
+  auto pinned = PinnedBuffer<int>::Allocate(ref, 10);
+  BOOST_TEST_REQUIRE((stream.ok() && event.ok() && memory.ok() && pinned.ok()));
+  const auto release = [&] {
+    return std::vector<absl::Status>{stream->Release(), event->Release(), memory->Release(),
+                                     pinned->Release()};
+  };
+  std::vector<absl::Status> refused;
+  InAHostFunction([&] { refused = release(); });
+  for (const absl::Status& status : refused) {
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_NOT_PERMITTED), status);
+  }
+  for (const absl::Status& status : release()) BOOST_TEST(status.ok(), status);
+  BOOST_TEST((cudasim::Sim::Live() == before));
+}
+
 // Who attaches meanwhile is counted beside what is owed, and is the last one then.
 BOOST_AUTO_TEST_CASE(what_is_owed_can_be_attached) {
   SharedContext made = SharedContext::Create(kFirst);
@@ -195,10 +256,10 @@ BOOST_AUTO_TEST_CASE(what_is_owed_is_owed_until_it_is_taken) {
   BOOST_TEST(!IsActive());
 }
 
-// Without memory to remember it, it is lost, and that is said.
-BOOST_AUTO_TEST_CASE(
-    without_memory_it_is_lost,
-    *cuguest_test::OnlyIf([] { return kCanRefuse; }, "a sanitizer has its own allocator")) {
+// Without memory to remember it, it is lost, and the incident says so.
+BOOST_AUTO_TEST_CASE(without_memory_it_is_lost,
+                     *cuguest_test::OnlyIf([] { return kCanRefuse; },
+                                           "a sanitizer has its own allocator")) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
   InAHostFunction([&] {
     t_refuses_next = true;

@@ -81,6 +81,7 @@ class CUGUEST_API OwnedMemory {
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
   void End() noexcept;
+  static CUresult FreeQuietly(OwnedMemory& memory) noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
   Outcome TryFree(const StreamRef& stream) noexcept;
   Outcome TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept;
