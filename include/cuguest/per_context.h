@@ -211,7 +211,9 @@ class PerContext {
     absl::StatusOr<T> made = std::forward<Make>(make)(context);
     if (!made.ok()) return made.status();
     ::new (claim.storage()) T(*std::move(made));
-    return Pin(claim.Publish());
+    status = claim.Publish(&held);
+    if (!status.ok()) return status;
+    return Pin(held);
   }
 
   CUGUEST_HIDE static constexpr internal::PerContextTable::Type kType = {
