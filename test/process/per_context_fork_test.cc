@@ -22,7 +22,9 @@
 #include <utility>
 
 #include "cudasim/sim.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
+#include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
@@ -396,9 +398,12 @@ void AnEndWithTheCacheThatForks() {
               .ok());
   }
   world.cache.reset();
-  EndChild([] {});
-  CHECK(g_destroyed == 1);
-  CHECK(g_given_up == 2);
+  const auto check = [] {
+    CHECK(g_destroyed == 1);
+    CHECK(g_given_up == 2);
+  };
+  EndChild(check);
+  check();
 }
 
 // The other thread waits for what the thread that forks makes, and then for what it ends.
@@ -447,8 +452,67 @@ void AForkWithAWaitingThread() {
   join(other);
 }
 
+// A listener is called when GetOrMake() enters the context: the thread closes what another one has
+// ended, and finds what a callee has left behind.
+void AnEntryThatForks() {
+  World world;
+  Forker fork;
+  int forks = 0;
+  const auto call = [](const cuguest::Incident& incident, void* user) {
+    if (incident.kind != cuguest::Incident::Kind::kElsewhere) (*static_cast<Forker*>(user))();
+  };
+  const IncidentListener listener(+call, &fork);
+  const CUcontext callers = MakeContext();
+  AtEachPlace(&world, [&](const Forker& in_listener) {
+    fork = [&] {
+      ++forks;
+      in_listener();
+    };
+    std::optional<cuguest::ContextGuard> guard(std::in_place, callers);
+    CHECK(RAW(cuCtxPushCurrent)(world.never.get()) == CUDA_SUCCESS);
+    std::thread([&] { guard.reset(); }).join();
+    const auto pin = world.cache->GetOrMake(world.own, [](const ContextRef&) {
+      CHECK(!IsChild());
+      return Value();
+    });
+    EndChild([&] {
+      CHECK(NamesTheFork(pin.status()));
+      UseAndEndInChild(&world);
+    });
+    CHECK(pin.ok());
+    static_cast<void>(world.cache->ForgetDestroyed(world.own));
+  });
+  CHECK(forks > 1);
+}
+
+// Where a guard's calls work in a child, as those of a driver of the host's own may: nothing is added
+// to the entries of the parent, which would pass for the child's.
+void AClaimInAChild() {
+  using Table = cuguest::internal::PerContextTable;
+  const World world;
+  Table table({4, 4, nullptr, [](void*) {}});
+  const cuguest::ContextGuard guard(world.ready);
+  Table::Held held;
+  {
+    Table::Claim claim(&table);
+    CHECK(claim.TakeOrPin(world.ready, &held).ok());
+    CHECK(claim.Publish(&held).ok());
+  }
+  Table::Unpin(held.stripe);
+  Fork([&] {
+    Table::Held none;
+    Table::Claim claim(&table);
+    const absl::Status status = claim.TakeOrPin(world.never, &none);
+    CHECK(NamesTheFork(status));
+    CHECK(status.message().find("make the value of a context in a forked child") == 0);
+    CHECK(!table.Forget(world.ready, /*is_dead=*/true));
+  });
+}
+
 // The parent has not used CUDA: the cache is the child's, too.
 void AForkBeforeTheFirstUse() {
+  CHECK(cuguest::Driver::Get().ok());
+  const cuguest::HostScope host;
   Cache cache;
   CHECK(!cache.Forget(ContextRef()));
   CHECK(cache.DropDead() == 0);
@@ -478,6 +542,8 @@ int main(int argc, char** argv) {
           {"an_end_in_drop_dead_that_forks", &AnEndInDropDeadThatForks, {}, 0, on},
           {"an_end_in_get_or_make_that_forks", &AnEndInGetOrMakeThatForks, {}, 0, on},
           {"an_end_with_the_cache_that_forks", &AnEndWithTheCacheThatForks, {}, 0, on},
+          {"an_entry_that_forks", &AnEntryThatForks, {}, 0, on},
+          {"a_claim_in_a_child", &AClaimInAChild},
           {"a_fork_with_a_waiting_thread", &AForkWithAWaitingThread, {}, 0, on},
           {"a_fork_before_the_first_use", &AForkBeforeTheFirstUse},
       });
