@@ -322,7 +322,8 @@ bool PerContextTable::IsOfParent() const noexcept {
 // What changes entries, or waits for one to change, has this, which holds nothing where there is no
 // entry to change or wait for: see Note [Entries of the parent].
 std::unique_lock<Mutex> PerContextTable::Lock() const {
-  if (Head() == nullptr || IsOfParent()) return {};
+  // In one order with AddEntry(): who sees no entry comes before all that is done with the first.
+  if (head_.load(std::memory_order_seq_cst) == nullptr || IsOfParent()) return {};
   return std::unique_lock<Mutex>(mutex_);
 }
 
@@ -562,7 +563,7 @@ bool PerContextTable::AddEntry() {
   std::unique_ptr<Entry> entry(new (std::nothrow) Entry(type_));
   if (entry == nullptr || entry->value == nullptr) return false;
   entry->next = Head();
-  while (!head_.compare_exchange_weak(entry->next, entry.get())) {
+  while (!head_.compare_exchange_weak(entry->next, entry.get(), std::memory_order_seq_cst)) {
   }
   static_cast<void>(entry.release());
   return true;
