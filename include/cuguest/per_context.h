@@ -44,9 +44,9 @@ CUGUEST_BEGIN_NAMESPACE
 ///          making that safe is up to T. No lock of the cache is held while the driver is called,
 ///          host memory is allocated, or `make`, Leak() or ~T() run: they may call it.
 /// Fork:    a child of a process that has used CUDA may call all members, whatever other threads
-///          were doing at the fork: it finds the values that are there, waits for nothing, makes and
-///          drops none, and the destructor gives all up that is not pinned. If `make` or ~T() forks,
-///          what it was called by returns in the child, too: GetOrMake() gives the new value up.
+///          were doing at the fork: it finds the values that are there, waits for nothing, makes
+///          and drops none, and the destructor gives all up that is not pinned. If `make` or ~T()
+///          forks, the call returns in the child, too: GetOrMake() gives up what it has just made.
 /// Cost:    a value that is there: no lock, no allocation, no driver call by ContextRef, one
 ///          (cuCtxGetId, contention-free) by CUcontext. Of atomic operations only loads and stores,
 ///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32

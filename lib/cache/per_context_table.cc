@@ -134,8 +134,7 @@ void Identify(PinningThread* thread) noexcept {
 
 // Another thread owns `stripe`, which is of an entry that `process` has made, or none does. Whether
 // this one does now.
-[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe,
-                                 unsigned process) noexcept {
+[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe, unsigned process) noexcept {
   constexpr unsigned kMeetings = Spread(8U, 1U);
   std::uint64_t owner = stripe->owner.load(std::memory_order_relaxed);
   if (owner != 0) {

@@ -299,9 +299,7 @@ void AMakerThatForks() {
 void AtEachPlaceOfAnEnd(World* world, const std::function<void(const Forker&)>& run) {
   AtEachPlace(world, run);
   Forker fork;
-  const auto call = [](const cuguest::Incident&, void* user) {
-    (*static_cast<Forker*>(user))();
-  };
+  const auto call = [](const cuguest::Incident&, void* user) { (*static_cast<Forker*>(user))(); };
   const IncidentListener listener(+call, &fork);
   const CUcontext left_behind = MakeContext();
   AtEachPlace(world, [&](const Forker& in_listener) {
@@ -322,9 +320,8 @@ void AnEndInForgetThatForks() {
     EndChild([&] { UseAndEndInChild(&world); });
     CHECK(!static_cast<bool>(cache.Find(world.own)));
   };
-  AtEachPlaceOfAnEnd(&world, [&](const Forker& fork) {
-    end(fork, [&] { CHECK(cache.Forget(world.own)); });
-  });
+  AtEachPlaceOfAnEnd(
+      &world, [&](const Forker& fork) { end(fork, [&] { CHECK(cache.Forget(world.own)); }); });
   AtEachPlace(&world, [&](const Forker& fork) {
     end(fork, [&] { CHECK(cache.ForgetDestroyed(world.own)); });
   });
@@ -485,8 +482,8 @@ void AnEntryThatForks() {
   CHECK(forks > 1);
 }
 
-// Where a guard's calls work in a child, as those of a driver of the host's own may: nothing is added
-// to the entries of the parent, which would pass for the child's.
+// Where a guard's calls work in a child, as those of a driver of the host's own may: nothing is
+// added to the entries of the parent, which would pass for the child's.
 void AClaimInAChild() {
   using Table = cuguest::internal::PerContextTable;
   const World world;
@@ -507,6 +504,21 @@ void AClaimInAChild() {
     CHECK(status.message().find("make the value of a context in a forked child") == 0);
     CHECK(!table.Forget(world.ready, /*is_dead=*/true));
   });
+}
+
+// So that also a child finds it, whatever has become of the locks.
+void WhatIsThereIsFoundWithoutALock() {
+  World world;
+  CHECK(world.cache->GetOrMake(world.ready, &Make).ok());
+  const auto before = cuguest_test::LocksTaken();
+  Sim::ResetCalls();
+  for (int i = 0; i < 100; ++i) {
+    CHECK(world.cache->GetOrMake(world.ready, &Make).ok());
+    CHECK(static_cast<bool>(world.cache->Find(world.ready)));
+  }
+  CHECK(world.cache->size() == 1);
+  CHECK(Sim::TotalCalls() == 0);
+  CHECK(cuguest_test::LocksTaken() == before);
 }
 
 // The parent has not used CUDA: the cache is the child's, too.
@@ -544,6 +556,7 @@ int main(int argc, char** argv) {
           {"an_end_with_the_cache_that_forks", &AnEndWithTheCacheThatForks, {}, 0, on},
           {"an_entry_that_forks", &AnEntryThatForks, {}, 0, on},
           {"a_claim_in_a_child", &AClaimInAChild},
+          {"what_is_there_is_found_without_a_lock", &WhatIsThereIsFoundWithoutALock, {}, 0, on},
           {"a_fork_with_a_waiting_thread", &AForkWithAWaitingThread, {}, 0, on},
           {"a_fork_before_the_first_use", &AForkBeforeTheFirstUse},
       });

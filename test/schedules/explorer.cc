@@ -32,8 +32,8 @@ bool Releases(std::memory_order order) {
 }
 
 enum class Kind { kLoad, kStore, kModify, kLock, kTryLock, kUnlock, kWait, kNotify, kFork };
-constexpr const char* kKinds[] = {"reads",         "writes",  "modifies", "locks",         //
-                                  "tries to lock", "unlocks", "waits",    "notifies",      //
+constexpr const char* kKinds[] = {"reads",         "writes",  "modifies", "locks",     //
+                                  "tries to lock", "unlocks", "waits",    "notifies",  //
                                   "forks, beside"};
 
 unsigned g_process = 1;

@@ -10,14 +10,14 @@
 //   D     forgets A, destroys it, and begins another incarnation at its handle
 //   E     forgets A, which the caller knows to be destroyed
 //   X     drops what is dead (A is a primary context, B is not)
-//   K     makes the value of A, if there is none, in a maker that forks; what follows is the child's
-//   L     forgets A, the end of whose value forks; what follows is the child's
+//   K     makes the value of A, if there is none, in a maker that forks; what follows is the
+//   child's L     forgets A, the end of whose value forks; what follows is the child's
 //
 // Where it is marked, the cache begins with values of A and B, which the first thread may have
 // pinned. It is an error to end a value that is pinned, or in a dead context; to make two values
 // of one incarnation at the same time; to be given a value of another incarnation; and to return
-// from Forget() while another thread is ending a value of A. In a child it is one to wait, to make a
-// value, and to keep what a maker has made that forked.
+// from Forget() while another thread is ending a value of A. In a child it is one to wait, to make
+// a value, and to keep what a maker has made that forked.
 
 #include "cuguest/per_context.h"
 
