@@ -197,10 +197,11 @@ class Caching : public schedules::Program {
       record.is_ready = true;
       return Value(&record);
     });
-    if (!pin.ok() && IsChild()) {
-      return Require(made == nullptr || (made->is_leaked && made->is_ended),
+    if (made != nullptr && IsChild()) {
+      return Require(!pin.ok() && made->is_leaked && made->is_ended,
                      "what was made in a child is kept");
     }
+    if (!pin.ok() && IsChild()) return;
     if (!pin.ok()) {
       // It was destroyed meanwhile.
       return Require(!world_.driver.IsAlive(context.get(), context.id()), "it was refused");
