@@ -107,8 +107,9 @@ class CUGUEST_API CaptureScope {
   }
 
   /// Ends the capture, and returns what was submitted to the stream since Begin(), and to streams
-  /// that waited for it and that it has waited for. The scope is empty then, whatever the outcome,
-  /// but for the errors marked (*), which leave it as it is.
+  /// that waited for it and that it has waited for; of those of other contexts, name the contexts
+  /// by Graph::AddContext(). The scope is empty then, whatever the outcome, but for the errors
+  /// marked (*), which leave it as it is.
   /// Errors: as follows; but for (*), no graph is left then, and the stream can be used again.
   ///         kFailedPrecondition  (*) on another thread than Begin(), unless the mode is RELAXED
   ///         kFailedPrecondition  a stream that joined the capture was not joined again: the text

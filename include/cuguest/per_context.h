@@ -43,8 +43,10 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: all members but the destructor, from any threads at once. All that pin a T share it;
 ///          making that safe is up to T. No lock of the cache is held while the driver is called,
 ///          host memory is allocated, or `make`, Leak() or ~T() run: they may call it.
-/// Fork:    a child, even one forked while other threads are inside calls, finds the values there.
-///          GetOrMake() refuses to make one, nothing is dropped, the destructor gives all up.
+/// Fork:    a child of a process that has used CUDA may call all members, whatever other threads
+///          were doing at the fork: it finds the values that are there, waits for nothing, makes
+///          and drops none, and the destructor gives all up that is not pinned. If `make` or ~T()
+///          forks, the call returns in the child, too: GetOrMake() gives up what it has just made.
 /// Cost:    a value that is there: no lock, no allocation, no driver call by ContextRef, one
 ///          (cuCtxGetId, contention-free) by CUcontext. Of atomic operations only loads and stores,
 ///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32
@@ -129,6 +131,7 @@ class PerContext {
   ///                                   one that waits for this thread (two caches that wait for
   ///                                   each other hang)
   ///         kResourceExhausted        no host memory
+  ///         kFailedPrecondition       `make` has forked, and this is the child
   ///         the driver's              it does not say whether `context` is a primary one
   /// Cost:   as Find(), if there is one. Otherwise at most six driver calls beside those of `make`,
   ///         and what dropping needs; three more, once for each device, where this copy of cuguest
@@ -211,7 +214,9 @@ class PerContext {
     absl::StatusOr<T> made = std::forward<Make>(make)(context);
     if (!made.ok()) return made.status();
     ::new (claim.storage()) T(*std::move(made));
-    return Pin(claim.Publish());
+    status = claim.Publish(&held);
+    if (!status.ok()) return status;
+    return Pin(held);
   }
 
   CUGUEST_HIDE static constexpr internal::PerContextTable::Type kType = {

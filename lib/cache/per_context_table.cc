@@ -11,7 +11,7 @@
 //   kFree --> kMaking --> kReady --> kClosed --> kEnding --> kFree
 //                 `--> kFree
 //
-// Every change of state is made with mutex_ held. The thread that makes or ends an entry (its
+// Every change of state is made with the table's lock. The thread that makes or ends an entry (its
 // `worker`) owns the storage meanwhile, without the lock. Nothing else is done with the lock
 // held, but the fence of Close(), which waits for nobody of ours: no driver call, no allocation, no
 // function of the value's.
@@ -56,8 +56,17 @@
 // Note [Entries of the parent]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A process that has an entry has used CUDA, so a child of it cannot, and has no use for the
-// entries but to read a value. Nothing waits there for a thread that it does not have: nothing is
-// dropped, and neither mutex_ is locked nor an entry waited for. The destructor needs neither.
+// entries but to read a value. Any of its parent's threads may have had mutex_ at the fork, or
+// waited at changed_, and the child has none of them. So it uses neither: Lock(), which alone
+// locks mutex_, does not lock it there, and nothing changes, ends or waits without it. That is
+// asked each time that the lock is wanted, because what makes or ends a value may fork, and returns
+// in the child, too: what it has made is given up, and what is being ended stays as it is. The
+// destructor needs neither, and leaves changed_ alone: the destructor of a condition variable waits
+// for its waiters.
+//
+// Where there is no entry there is nothing that the lock would guard, and it is not taken either:
+// a table without entries is as new in every child, which may use CUDA if its parent has not. All
+// entries of a table are of one process.
 //
 // Note [Stripes]
 // ~~~~~~~~~~~~~~
@@ -78,8 +87,6 @@
 // over: the thread that has forked still counts there as the owner, by its number in the parent.
 
 #include "cuguest/internal/per_context_table.h"
-
-#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -127,13 +134,13 @@ void Identify(PinningThread* thread) noexcept {
 
 // Another thread owns `stripe`, which is of an entry that `process` has made, or none does. Whether
 // this one does now.
-[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe, pid_t process) noexcept {
+[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe, unsigned process) noexcept {
   constexpr unsigned kMeetings = Spread(8U, 1U);
   std::uint64_t owner = stripe->owner.load(std::memory_order_relaxed);
   if (owner != 0) {
     if (++thread->meetings < kMeetings) return false;
     thread->meetings = 0;
-    if (process != getpid() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {
+    if (process != Process::Number() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {
       thread->random = thread->random * 1664525U + 1013904223U;
       thread->stripe = (thread->random >> 16) % kStripes;
       return false;
@@ -164,7 +171,7 @@ struct Count {
 };
 
 // See Note [Stripes].
-inline Count CountIn(PinStripe* stripes, pid_t process) noexcept {
+inline Count CountIn(PinStripe* stripes, unsigned process) noexcept {
   PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
   if (__builtin_expect(thread.id == 0, 0)) Identify(&thread);
   PinStripe* const stripe = &stripes[thread.stripe];
@@ -178,6 +185,12 @@ std::size_t Hash(const ContextRef& context) noexcept {
   if (context.id() != 0) return static_cast<std::size_t>(context.id());
   const auto handle = reinterpret_cast<std::uintptr_t>(context.get());
   return static_cast<std::size_t>((handle >> 4) ^ (handle >> 12));
+}
+
+// Of GetOrMake().
+absl::Status RefusalInChild(const ContextRef& context) {
+  return ToStatus(CUDA_ERROR_NOT_INITIALIZED, "make the value of a context in a forked child",
+                  ContextText(context.get()));
 }
 
 enum class Alive : unsigned char { kYes, kNo, kUnknown };
@@ -225,12 +238,8 @@ struct PerContextTable::Entry {
            handle.load(std::memory_order_relaxed) == other.get();
   }
   bool Is(State wanted) const noexcept { return state.load(std::memory_order_acquire) == wanted; }
-  // See Note [Entries of the parent].
-  static bool AreOfParent(const Entry* first) noexcept {
-    return first != nullptr && first->process != getpid();
-  }
 
-  // With mutex_ held.
+  // With the table's lock.
 
   bool IsOneOf(const Awaited& entries) const noexcept {
     return entries.context.get() != nullptr && Is(entries.state) && context == entries.context;
@@ -272,9 +281,9 @@ struct PerContextTable::Entry {
   const std::align_val_t alignment;
   void* const value;
   Entry* next = nullptr;  // does not change once the entry is in the list
-  const pid_t process = getpid();
+  const unsigned process = Process::Number();
 
-  // What is read with mutex_ held, or by the thread that makes or ends the entry.
+  // What is read with the table's lock, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
   bool is_primary = false;  // from kReady on: `context` is a primary context
   ThreadId worker;          // while kMaking or kEnding
@@ -287,6 +296,7 @@ struct PerContextTable::Entry {
 };
 
 PerContextTable::~PerContextTable() {
+  const bool is_of_parent = IsOfParent();
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
     if (entry->IsKept()) {
@@ -299,6 +309,21 @@ PerContextTable::~PerContextTable() {
     if (!is_used) delete entry;
     entry = next;
   }
+  if (!is_of_parent) changed_.~ConditionVariable();
+}
+
+// See Note [Entries of the parent].
+bool PerContextTable::IsOfParent() const noexcept {
+  const Entry* const first = Head();
+  return first != nullptr && first->process != Process::Number();
+}
+
+// What changes entries, or waits for one to change, has this, which holds nothing where there is no
+// entry to change or wait for: see Note [Entries of the parent].
+std::unique_lock<Mutex> PerContextTable::Lock() const {
+  // In one order with AddEntry(): who sees no entry comes before all that is done with the first.
+  if (head_.load(std::memory_order_seq_cst) == nullptr || IsOfParent()) return {};
+  return std::unique_lock<Mutex>(mutex_);
 }
 
 // The first that is wanted; nullptr if there is none.
@@ -357,6 +382,7 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 
 absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
   for (;;) {
+    if (table_->IsOfParent()) return RefusalInChild(context);
     const std::optional<Turn> turn = table_->TakeTurn(context);
     if (!turn.has_value()) {
       return absl::FailedPreconditionError(
@@ -385,29 +411,34 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
                       ContextText(context.get()));
     }
     table_->EndDropped(ContextRef());
-    return absl::OkStatus();
+    return table_->IsOfParent() ? RefusalInChild(context) : absl::OkStatus();
   }
 }
 
 void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 
-PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
-  const Count count = CountIn(entry_->stripes, entry_->process);
+absl::Status PerContextTable::Claim::Publish(Held* held) {
+  Entry* const entry = std::exchange(entry_, nullptr);
+  const Count count = CountIn(entry->stripes, entry->process);
   count.Up();
-  const Held held{entry_->value, count.stripe};
-  table_->Finish(std::exchange(entry_, nullptr), EntryState::kReady);
-  return held;
+  if (table_->Finish(entry, EntryState::kReady)) {
+    *held = {entry->value, count.stripe};
+    return absl::OkStatus();
+  }
+  table_->GiveUp(entry->value);
+  return RefusalInChild(entry->context);
 }
 
 void PerContextTable::Claim::GiveBack() noexcept {
-  table_->Finish(std::exchange(entry_, nullptr), EntryState::kFree);
+  static_cast<void>(table_->Finish(std::exchange(entry_, nullptr), EntryState::kFree));
 }
 
 bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
-  if (context.get() == nullptr || Entry::AreOfParent(Head())) return false;
+  if (context.get() == nullptr) return false;
   bool found = false;
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::unique_lock<Mutex> lock = Lock();
+    if (!lock) return false;
     for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
       if (!entry->Names(context)) continue;
       if (entry->Is(EntryState::kReady)) {
@@ -419,13 +450,12 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
     }
   }
   EndDropped(context);
-  std::unique_lock<Mutex> lock(mutex_);
-  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));
+  std::unique_lock<Mutex> lock = Lock();
+  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));
   return found;
 }
 
 std::size_t PerContextTable::ForgetAll() {
-  if (Entry::AreOfParent(Head())) return 0;
   std::size_t forgotten = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (Forget(KeptIn(*entry).first, /*is_dead=*/false)) ++forgotten;
@@ -434,7 +464,6 @@ std::size_t PerContextTable::ForgetAll() {
 }
 
 std::size_t PerContextTable::DropDead() {
-  if (Entry::AreOfParent(Head())) return 0;
   std::size_t dropped = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     const auto [context, is_primary] = KeptIn(*entry);
@@ -456,16 +485,17 @@ std::size_t PerContextTable::size() const noexcept {
 // The context of the value that is kept in `entry`, and whether it is a primary one; of none an
 // empty ref.
 std::pair<ContextRef, bool> PerContextTable::KeptIn(const Entry& entry) {
-  const std::lock_guard<Mutex> lock(mutex_);
-  return entry.IsKept() ? std::pair(entry.context, entry.is_primary)
-                        : std::pair(ContextRef(), false);
+  const std::unique_lock<Mutex> lock = Lock();
+  return lock && entry.IsKept() ? std::pair(entry.context, entry.is_primary)
+                                : std::pair(ContextRef(), false);
 }
 
 // Pins the value of `context`, or claims an entry for it, or says what has to be done first
 // without the lock. Waits while another thread makes it.
 std::optional<PerContextTable::Turn> PerContextTable::TakeTurn(const ContextRef& context) {
   const Awaited made = {EntryState::kMaking, context};
-  std::unique_lock<Mutex> lock(mutex_);
+  std::unique_lock<Mutex> lock = Lock();
+  if (!lock) return Turn{};  // there is no entry
   // Nobody closes what is ready while the lock is held.
   for (;;) {
     const Held held = Find(context);
@@ -519,8 +549,8 @@ void PerContextTable::SetAwaited(const Awaited& entries) noexcept {
 
 // Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.
 bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
-  const std::lock_guard<Mutex> lock(mutex_);
-  if (!entry->IsKept() || entry->context != context) return false;
+  const std::unique_lock<Mutex> lock = Lock();
+  if (!lock || !entry->IsKept() || entry->context != context) return false;
   const bool was_ready = entry->Is(EntryState::kReady);
   entry->Close(/*dead=*/true);
   return was_ready;
@@ -531,9 +561,10 @@ bool PerContextTable::AddEntry() {
   AsymmetricFence::Prepare();
   std::unique_ptr<Entry> entry(new (std::nothrow) Entry(type_));
   if (entry == nullptr || entry->value == nullptr) return false;
-  const std::lock_guard<Mutex> lock(mutex_);
   entry->next = Head();
-  head_.store(entry.release(), std::memory_order_release);
+  while (!head_.compare_exchange_weak(entry->next, entry.get(), std::memory_order_seq_cst)) {
+  }
+  static_cast<void>(entry.release());
   return true;
 }
 
@@ -548,13 +579,13 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
   for (;;) {
     Entry* ending = nullptr;
     {
-      const std::lock_guard<Mutex> lock(mutex_);
-      ending = FindEntry(can_end);
+      const std::unique_lock<Mutex> lock = Lock();
+      if (lock) ending = FindEntry(can_end);
       if (ending == nullptr) return;
       ending->BeginEnding();
     }
     End(ending);
-    Finish(ending, EntryState::kFree);
+    static_cast<void>(Finish(ending, EntryState::kFree));
   }
 }
 
@@ -562,17 +593,25 @@ void PerContextTable::End(Entry* entry) noexcept {
   std::optional<ContextGuard> guard;
   if (!entry->is_dead) guard.emplace(entry->context, GuardMode::kElide, Location::Here());
   const bool is_entered = guard.has_value() && guard->ok();
-  if (!is_entered && type_.leak != nullptr) type_.leak(entry->value);
+  if (!is_entered) return GiveUp(entry->value);
   type_.destroy(entry->value);
 }
 
-// The making or the ending of `entry` is over.
-void PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
+void PerContextTable::GiveUp(void* value) const noexcept {
+  if (type_.leak != nullptr) type_.leak(value);
+  type_.destroy(value);
+}
+
+// The making or the ending of `entry` is over. False in a child that was forked meanwhile, where it
+// never is.
+bool PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
   {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::unique_lock<Mutex> lock = Lock();
+    if (!lock) return false;
     entry->state.store(state, std::memory_order_release);
   }
   changed_.notify_all();
+  return true;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

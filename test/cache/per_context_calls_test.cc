@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(
     cuguest::internal::PerContextTable::Claim claim(&table);
     cuguest::internal::PerContextTable::Held held;
     BOOST_TEST(claim.TakeOrPin(primary.context(), &held).ok());
-    held = claim.Publish();
+    BOOST_TEST(claim.Publish(&held).ok());
     cuguest::internal::PerContextTable::Unpin(held.stripe);
   }
   {

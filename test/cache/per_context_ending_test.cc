@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuguest/green_context.h"
 #include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context_ending)
@@ -84,6 +85,32 @@ BOOST_AUTO_TEST_CASE(destructor_ends_what_was_dropped) {
   BOOST_TEST(ledger.destroyed == 1);
   BOOST_TEST(ledger.given_up == 1);
   BOOST_TEST(ledger.elsewhere == 0);
+}
+
+// Nobody knows that it is over but who has destroyed it, unless it is current
+// (green_context_test.cc, destroyed_while_current_it_is_noticed).
+BOOST_AUTO_TEST_CASE(a_green_context_that_has_ended,
+                     *cuguest_test::NeedsDriver(12040, "green contexts")) {
+  Ledger ledger;
+  const auto create = [] {
+    return cuguest::GreenContext::Create(kFirst, cuguest::SmCount{1}).value();
+  };
+  cuguest::GreenContext told = create();
+  cuguest::GreenContext untold = create();
+  const ContextRef of_told = told.context();
+  Cache cache;
+  for (const cuguest::GreenContext* const green : {&told, &untold}) {
+    BOOST_TEST(cache.GetOrMake(green->context(), Maker(&ledger)).ok());
+  }
+  BOOST_TEST(told.Release().ok());
+  BOOST_TEST(untold.Release().ok());
+  Sim::ResetCalls();
+  BOOST_TEST(cache.DropDead() == 0U);
+  if (Sim::IsActive()) BOOST_TEST(Questions() == 0U);
+  BOOST_TEST(cache.size() == 2U);
+  BOOST_TEST(cache.ForgetDestroyed(of_told));
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(cache.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(destructor_leaks_what_is_still_pinned) {

@@ -124,10 +124,7 @@ inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
 class Process {
  public:
   static unsigned Number() noexcept { return *NumberPlace(); }
-  static const unsigned* NumberPlace() noexcept {
-    static constexpr unsigned kNumber = 1;
-    return &kNumber;
-  }
+  static const unsigned* NumberPlace() noexcept { return &schedules::ThisProcess(); }
 };
 template <void (*)()>
 void WatchForks() noexcept {}

@@ -31,9 +31,12 @@ bool Releases(std::memory_order order) {
          order == std::memory_order_seq_cst;
 }
 
-enum class Kind { kLoad, kStore, kModify, kLock, kTryLock, kUnlock, kWait, kNotify };
-constexpr const char* kKinds[] = {"reads",         "writes",  "modifies", "locks",
-                                  "tries to lock", "unlocks", "waits",    "notifies"};
+enum class Kind { kLoad, kStore, kModify, kLock, kTryLock, kUnlock, kWait, kNotify, kFork };
+constexpr const char* kKinds[] = {"reads",         "writes",  "modifies", "locks",     //
+                                  "tries to lock", "unlocks", "waits",    "notifies",  //
+                                  "forks, beside"};
+
+unsigned g_process = 1;
 
 // The oldest value of each object that may be read, by the objects' numbers.
 using View = std::vector<unsigned>;
@@ -103,6 +106,18 @@ class Explorer {
     // Nothing on a thread's stack can be trusted to end from here.
     is_abandoned_ = true;
     if (running_ != kMain) SwitchTo(kMain);
+  }
+
+  // What the others have on their stacks is lost, as in a child of a real fork.
+  void Fork() {
+    static const Location s_none(0);
+    Step(Kind::kFork, &s_none);
+    for (int i = 0; i < count_; ++i) {
+      if (i == running_) continue;
+      threads_[i].is_finished = true;
+      schedules::Join(&threads_[running_].view, threads_[i].view);
+    }
+    ++g_process;
   }
 
   int running() const { return running_; }
@@ -194,6 +209,7 @@ class Explorer {
       return object != nullptr && (location == object || other == object);
     }
     bool DependsOn(const Next& step) const {
+      if (kind == Kind::kFork || step.kind == Kind::kFork) return true;
       if (kind == Kind::kLoad && step.kind == Kind::kLoad) return false;
       return Touches(step.location) || Touches(step.other);
     }
@@ -263,6 +279,7 @@ class Explorer {
     stale_reads_ = 0;
     sleeping_ = 0;
     is_redundant_ = false;
+    g_process = 1;
     trace_.clear();
     running_ = kMain;
     threads_[kMain].view.clear();
@@ -463,6 +480,12 @@ int ThisThread() {
   const int running = g_explorer == nullptr ? kMain : g_explorer->running();
   return running == kMain ? -1 : running;
 }
+
+void Fork() {
+  if (ThisThread() >= 0) g_explorer->Fork();
+}
+
+const unsigned& ThisProcess() { return g_process; }
 
 std::uint64_t ThisExecution() { return g_explorer == nullptr ? 0 : g_explorer->epoch(); }
 

@@ -32,6 +32,9 @@
 // sequentially consistent store to its object. The bound is on the number of loads of an
 // execution that read something other than the newest value.
 //
+// A thread that forks goes on alone, in the child, from wherever the others were: what the parent
+// does then is explored by the same program without the fork.
+//
 // Not modelled: stores that take effect later than in program order (a store is the newest value
 // of its object at once), exchanges that fail though the value is the expected one, fences, and
 // races on what is not atomic.
@@ -83,6 +86,13 @@ void Require(bool condition, const char* what);
 
 // The thread that is running: from 0; -1 outside of all threads.
 int ThisThread();
+
+// In a program: from here on it is the one of a forked child, which has this thread and no other. A
+// step that depends on all others.
+void Fork();
+
+// The number of the process that is running: 1, and 2 in a child. Where it is does not change.
+const unsigned& ThisProcess();
 
 // Which execution this is; 0 outside of Explore().
 std::uint64_t ThisExecution();

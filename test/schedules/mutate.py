@@ -91,6 +91,20 @@ MUTATIONS = {
     "leaves_relaxed": [
         ("next, std::memory_order_acq_rel)) continue;", "next, std::memory_order_relaxed)) continue;"),
     ],
+    # per_context_table.cc: a child waits for a lock that a thread of its parent has.
+    "locks_in_a_child": [
+        ("std::memory_order_seq_cst) == nullptr || IsOfParent()) return {};",
+         "std::memory_order_seq_cst) == nullptr) return {};"),
+    ],
+    # Who was forked while it made a value goes on as if it were the parent.
+    "publishes_in_a_child": [
+        ("  table_->GiveUp(entry->value);\n  return RefusalInChild(entry->context);",
+         "  *held = {entry->value, count.stripe};\n  return absl::OkStatus();"),
+    ],
+    # The first entry may be seen late, and who sees none waits for nobody.
+    "sees_the_first_entry_late": [
+        ("head_.load(std::memory_order_seq_cst) == nullptr", "Head() == nullptr"),
+    ],
     # per_context.cc: a pin is counted after the state was seen, when the value may be ending.
     "pins_late": [
         ("  count.Up();\n  entry->fence.Light();\n"
@@ -113,11 +127,11 @@ MUTATIONS = {
     ],
     # A stripe is taken from an owner that lives: both write its count.
     "takes_from_the_living": [
-        ("    if (process != getpid() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {\n",
+        ("    if (process != Process::Number() || !HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {\n",
          "    if (false) {\n"),
     ],
     "forgets_without_waiting": [
-        ("  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),
+        ("  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),
     ],
     # A maker that waits is not woken.
     "gives_back_in_silence": [

@@ -10,11 +10,14 @@
 //   D     forgets A, destroys it, and begins another incarnation at its handle
 //   E     forgets A, which the caller knows to be destroyed
 //   X     drops what is dead (A is a primary context, B is not)
+//   K     makes the value of A, if there is none, in a maker that forks; what follows is the
+//   child's L     forgets A, the end of whose value forks; what follows is the child's
 //
 // Where it is marked, the cache begins with values of A and B, which the first thread may have
 // pinned. It is an error to end a value that is pinned, or in a dead context; to make two values
 // of one incarnation at the same time; to be given a value of another incarnation; and to return
-// from Forget() while another thread is ending a value of A.
+// from Forget() while another thread is ending a value of A. In a child it is one to wait, to make
+// a value, and to keep what a maker has made that forked.
 
 #include "cuguest/per_context.h"
 
@@ -52,7 +55,9 @@ struct World {
   std::deque<Record> records;               // stay where they are
   cuguest::internal::Atomic<int> steps{0};  // somebody else may go on where it is changed
   int making_a = 0;
+  bool forks = false;  // the next end of a value does
 };
+bool IsChild() { return schedules::ThisProcess() != 1; }
 World* g_world = nullptr;
 
 class Value {
@@ -66,6 +71,7 @@ class Value {
     Require(!record_->is_ended, "a value was ended twice");
     record_->is_ending = true;
     RequireAlive();
+    if (std::exchange(g_world->forks, false)) schedules::Fork();
     g_world->steps.fetch_add(1);
     RequireAlive();
     record_->is_ending = false;
@@ -106,10 +112,13 @@ class Caching : public schedules::Program {
     for (const char operation : words_[index]) Do(operation, &held_[index]);
   }
 
+  // In a child some are leaked: what other threads were making, ending or about to release.
   void Finish() override {
     for (auto& held : held_) held.clear();
     cache_.reset();
-    for (const Record& record : world_.records) Require(record.is_ended, "a value was not ended");
+    for (const Record& record : world_.records) {
+      Require(record.is_ended || IsChild(), "a value was not ended");
+    }
   }
 
  private:
@@ -155,6 +164,13 @@ class Caching : public schedules::Program {
       case 'X':
         static_cast<void>(cache_->DropDead());
         return;
+      case 'K':
+        return Pin('A', a_, held, /*forks=*/true);
+      case 'L':
+        world_.forks = true;
+        Forget();
+        world_.forks = false;
+        return;
       default:
         const char letter = static_cast<char>(operation - 'a' + 'A');
         for (auto one = held->begin(); one != held->end(); ++one) {
@@ -165,18 +181,27 @@ class Caching : public schedules::Program {
     }
   }
 
-  void Pin(char letter, const ContextRef& context, std::vector<Held>* held) {
+  void Pin(char letter, const ContextRef& context, std::vector<Held>* held, bool forks = false) {
+    Record* made = nullptr;
     auto pin = cache_->GetOrMake(context, [&](const ContextRef& of) -> absl::StatusOr<Value> {
+      Require(!IsChild(), "a value is made in a child");
       for (const Record& record : world_.records) {
         const bool is_made = record.context == of && !record.is_ready;
         Require(!is_made, "a value is made twice at the same time");
       }
       world_.records.push_back({of});
       Record& record = world_.records.back();
+      made = &record;
       world_.steps.fetch_add(1);
+      if (forks) schedules::Fork();
       record.is_ready = true;
       return Value(&record);
     });
+    if (made != nullptr && IsChild()) {
+      return Require(!pin.ok() && made->is_leaked && made->is_ended,
+                     "what was made in a child is kept");
+    }
+    if (!pin.ok() && IsChild()) return;
     if (!pin.ok()) {
       // It was destroyed meanwhile.
       return Require(!world_.driver.IsAlive(context.get(), context.id()), "it was refused");
@@ -189,7 +214,8 @@ class Caching : public schedules::Program {
   void Forget() {
     static_cast<void>(cache_->Forget(a_));
     for (const Record& record : world_.records) {
-      Require(record.context != a_ || !record.is_ending, "Forget() did not wait for an ending");
+      const bool may_end = record.context != a_ || IsChild();
+      Require(may_end || !record.is_ending, "Forget() did not wait for an ending");
     }
   }
 
@@ -237,6 +263,7 @@ std::vector<Group> schedules::Groups() {
   const std::vector<std::string> one_beside = {"B", "F", "X"};
   const std::vector<std::string> longer = {"AaF", "XA", "BAb", "FAF"};
   return {
+      All("forks_beside_a_thread", {"K", "KFXB", "LXB"}, {"A", "F", "X", "AaF"}, {1}),
       All("two_threads_one_operation", one, one, every) + All("", {"D"}, one_beside, every),
       All("two_threads_one_operation_weak", one, one, weak) + All("", {"D"}, one_beside, weak),
       All("two_threads_longer", {"F", "X", "aF"}, longer, every) +

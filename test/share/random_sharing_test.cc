@@ -2,8 +2,8 @@
 //
 // Threads that make, attach, copy and give back shared contexts at random, beside a host that makes
 // and destroys contexts of its own; all of them at a few handles, which the driver gives out again
-// and again, and which the threads also have from before. At the end of each round nobody moves, and
-// the model looks: what was made for sharing and is held is alive, has one count, and is nobody
+// and again, and which the threads also have from before. At the end of each round nobody moves,
+// and the model looks: what was made for sharing and is held is alive, has one count, and is nobody
 // else's; what nobody holds is gone; what is the host's is as the host left it.
 //
 //   CUGUEST_TEST_SEEDS     how many, from 1 on
@@ -22,7 +22,6 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/shared_context.h"
-#include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(random_sharing, *cuguest_test::OnlySim())
@@ -32,6 +31,7 @@ namespace {
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::SharedContext;
+using cuguest_test::OwnContext;
 
 constexpr int kThreads = 4;
 constexpr int kSteps = 12;  // of a thread in a round
@@ -72,7 +72,7 @@ class Player {
   }
 
   std::vector<SharedContext> held;
-  std::vector<ContextRef> of_host;  // alive, and destroyed by this thread alone
+  std::vector<OwnContext> of_host;  // alive, and destroyed by this thread alone
 
  private:
   void Step() {
@@ -103,13 +103,9 @@ class Player {
   }
 
   void MakeOrDestroy() {
-    if (!of_host.empty()) {
-      BOOST_TEST_REQUIRE(RAW(cuCtxDestroy)(of_host.back().get()) == CUDA_SUCCESS);
-      of_host.pop_back();
-      return;
-    }
-    of_host.push_back(ContextRef::Borrow(cuguest_test::MakeContext()));
-    known_->Add(of_host.back(), false);
+    if (!of_host.empty()) return of_host.pop_back();
+    of_host.emplace_back();
+    known_->Add(ContextRef::Borrow(of_host.back().get()), false);
   }
 
   Known* const known_;
@@ -122,9 +118,10 @@ std::size_t Look(const std::vector<Player>& players, const Known& known) {
   std::set<unsigned long long> of_host;
   for (const Player& player : players) {
     for (const SharedContext& one : player.held) held[one.context().id()].push_back(&one);
-    for (const ContextRef& one : player.of_host) {
-      of_host.insert(one.id());
-      BOOST_TEST_REQUIRE(one.IsAlive());
+    for (const OwnContext& one : player.of_host) {
+      const ContextRef context = ContextRef::Borrow(one.get());
+      BOOST_TEST_REQUIRE(context.ok());
+      of_host.insert(context.id());
     }
   }
   std::size_t shared = 0;
@@ -168,9 +165,7 @@ void PlayRounds(unsigned seed, int rounds) {
   for (std::thread& thread : threads) thread.join();
   for (Player& player : players) {
     player.held.clear();
-    for (const ContextRef& one : player.of_host) {
-      BOOST_TEST(RAW(cuCtxDestroy)(one.get()) == CUDA_SUCCESS);
-    }
+    player.of_host.clear();
   }
   BOOST_TEST(shared > 0U);
   BOOST_TEST(cudasim::Sim::Live().contexts == 0U);

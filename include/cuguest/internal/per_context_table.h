@@ -61,8 +61,9 @@ class CUGUEST_API PerContextTable {
     absl::Status TakeOrPin(const ContextRef& context, Held* held);
     // Where the value is to be constructed.
     [[nodiscard]] void* storage() const noexcept;
-    // The value is there. It comes pinned.
-    [[nodiscard]] Held Publish() noexcept;
+    // The value is there. It comes pinned; or, in a child that was forked since the claim was
+    // taken, it is given up, and `held` stays empty.
+    absl::Status Publish(Held* held);
 
    private:
     void GiveBack() noexcept;
@@ -71,7 +72,7 @@ class CUGUEST_API PerContextTable {
     Entry* entry_ = nullptr;
   };
 
-  CUGUEST_HIDE explicit PerContextTable(const Type& type) noexcept : type_(type) {}
+  CUGUEST_HIDE explicit PerContextTable(const Type& type) noexcept : type_(type), changed_() {}
   PerContextTable(const PerContextTable&) = delete;
   PerContextTable& operator=(const PerContextTable&) = delete;
   ~PerContextTable();
@@ -111,7 +112,10 @@ class CUGUEST_API PerContextTable {
     ContextRef context;
   };
 
-  // None of these is called with mutex_ held, and none holds it while it calls something else.
+  [[nodiscard]] bool IsOfParent() const noexcept;
+  [[nodiscard]] std::unique_lock<Mutex> Lock() const;
+
+  // None of these is called with the lock, and none has it while it calls something else.
   // Nothing if the value is being made, by this thread or by one that waits for it.
   [[nodiscard]] std::optional<Turn> TakeTurn(const ContextRef& context);
   [[nodiscard]] std::pair<ContextRef, bool> KeptIn(const Entry& entry);
@@ -119,7 +123,8 @@ class CUGUEST_API PerContextTable {
   [[nodiscard]] bool AddEntry();
   void EndDropped(const ContextRef& context) noexcept;
   void End(Entry* entry) noexcept;
-  void Finish(Entry* entry, EntryState state) noexcept;
+  void GiveUp(void* value) const noexcept;
+  [[nodiscard]] bool Finish(Entry* entry, EntryState state) noexcept;
 
   // These are.
   template <typename Predicate>
@@ -134,8 +139,11 @@ class CUGUEST_API PerContextTable {
   // Where values were. Contexts that are made at different times have ids that differ by anything,
   // so two of them often have one hash.
   Atomic<Entry*> hints_[kHints][kOfAHash] = {};
-  Mutex mutex_;
-  ConditionVariable changed_;  // an entry is no longer being made, or ended
+  mutable Mutex mutex_;  // see Lock()
+  // An entry is no longer being made, or ended. Not destroyed in a child of a fork.
+  union {
+    ConditionVariable changed_;
+  };
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE
