@@ -158,8 +158,9 @@ StreamHold::~StreamHold() {
   if (held_ == nullptr) return;
   const unsigned before = held_->state.fetch_sub(1, std::memory_order_acq_rel);
   const bool was_last = (before & UsedStream::kCalls) == 1;
-  if (!was_last || (before & UsedStream::kIsOver) == 0) return;
-  GiveBackOrOwe<StreamRef, &DestroyHandedOver>(StreamRef(held_->stream), "a Stream");
+  if (was_last && (before & UsedStream::kIsOver) != 0) {
+    GiveBackOrOwe<StreamRef, &DestroyHandedOver>(StreamRef(held_->stream), "a Stream");
+  }
 }
 
 CUresult EndStream(const StreamRef& stream) noexcept {
