@@ -343,8 +343,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 void OwnedMemory::End() noexcept {
   EndOwed();
   if (range_.pointer == 0) return;
-  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(std::move(*this),
-                                           is_host_ ? "a PinnedBuffer" : "a DeviceBuffer");
+  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(*this, is_host_ ? "a PinnedBuffer" : "a DeviceBuffer");
 }
 
 // What cannot be freed for another reason than IsStillHeld() is lost.

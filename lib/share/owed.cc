@@ -32,7 +32,7 @@ void EndAllOwed() noexcept {
 }
 
 void ReleasePrimaryOrOwe(CUdevice device, const char* what) noexcept {
-  GiveBackOrOwe<CUdevice, &ReleaseOn>(std::move(device), what);
+  GiveBackOrOwe<CUdevice, &ReleaseOn>(device, what);
 }
 
 void ReportOwed(const char* what, bool is_lost) noexcept {

@@ -47,10 +47,10 @@ inline void EndOwed() noexcept {
   if (__builtin_expect(g_owed.load(std::memory_order_relaxed) != nullptr, 0)) EndAllOwed();
 }
 
-// Gives back what is `held`, now or later. `kGiveBack` returns the driver's code; after any other
-// than that of IsStillHeld() there is nothing to give back any more.
+// Gives back what is `held`, now or later: then it is moved from. `kGiveBack` returns the driver's
+// code; after any other than that of IsStillHeld() there is nothing to give back any more.
 template <typename Held, CUresult (*kGiveBack)(Held&) noexcept>
-void GiveBackOrOwe(Held&& held, const char* what) noexcept {
+void GiveBackOrOwe(Held& held, const char* what) noexcept {
   if (!IsStillHeld(kGiveBack(held))) return;
   struct Node : Owed {
     Held held;

@@ -62,7 +62,7 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
 CUresult Leave(Reference& reference) noexcept { return Registry::Leave(reference); }
 
 void GiveBack(Reference reference) {
-  internal::GiveBackOrOwe<Reference, &Leave>(std::move(reference), "a SharedContext");
+  internal::GiveBackOrOwe<Reference, &Leave>(reference, "a SharedContext");
 }
 
 Error NoMemory(const char* doing) {

@@ -209,7 +209,7 @@ Stream::~Stream() { Destroy(); }
 void Stream::Destroy() noexcept {
   internal::EndOwed();
   if (get() == nullptr) return;
-  internal::GiveBackOrOwe<StreamRef, &EndIfThere>(StreamRef(ref_), "a Stream");
+  internal::GiveBackOrOwe<StreamRef, &EndIfThere>(ref_, "a Stream");
 }
 
 absl::Status Stream::Release() {
@@ -246,7 +246,8 @@ absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
 Event::~Event() {
   internal::EndOwed();
   if (get() == nullptr) return;
-  internal::GiveBackOrOwe<OwnEvent, &EndEvent>({get(), context()}, "an Event");
+  OwnEvent event = {get(), context()};
+  internal::GiveBackOrOwe<OwnEvent, &EndEvent>(event, "an Event");
 }
 
 absl::Status Event::Release() {

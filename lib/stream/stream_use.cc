@@ -159,7 +159,8 @@ StreamHold::~StreamHold() {
   const unsigned before = held_->state.fetch_sub(1, std::memory_order_acq_rel);
   const bool was_last = (before & UsedStream::kCalls) == 1;
   if (was_last && (before & UsedStream::kIsOver) != 0) {
-    GiveBackOrOwe<StreamRef, &DestroyHandedOver>(StreamRef(held_->stream), "a Stream");
+    StreamRef stream = held_->stream;
+    GiveBackOrOwe<StreamRef, &DestroyHandedOver>(stream, "a Stream");
   }
 }
 

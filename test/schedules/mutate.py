@@ -21,11 +21,6 @@ MUTATIONS = {
         ("  return is_closing ? Outcome::kClosing : Outcome::kUnknown;\n",
          "  static_cast<void>(is_closing);\n  return Outcome::kUnknown;\n"),
     ],
-    # A slot that was given to another context meanwhile counts as a closing one.
-    "trusts_the_handle": [
-        ("(id == nullptr || slot.id.load(std::memory_order_acquire) == *id) && slot.IsAt(handle);",
-         "(id == nullptr || slot.id.load(std::memory_order_acquire) == *id || handle == nullptr);"),
-    ],
     # The maker retires the slot that somebody holds to what it has made.
     "makes_apart": [
         ("id < context.id() || (makes && id == 0)", "id < context.id() || makes"),

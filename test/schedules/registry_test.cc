@@ -475,6 +475,10 @@ std::vector<Group> Groups() {
       replaced.cases.push_back(Words({a, b}, Begin::kRootAndStripe, {2}));
     }
   }
+  // The slot of the host's context, which is idle, is given to what is made for sharing.
+  for (const char* a : {"A", "H"}) {
+    replaced.cases.push_back(Words({a, "HhN"}, Begin::kRootAndStripe, three_preemptions));
+  }
   // The handle of what is made for sharing, while that is destroyed and the next one is made there.
   for (const char* a : {"LN", "LNn", "LNnN"}) {
     for (const char* b : {"T", "Tt", "TtTt", "SsT"}) {
