@@ -208,14 +208,14 @@ class PerContext {
     if (!guard.ok()) return ToStatus(guard);
     internal::PerContextTable::Claim claim(&table_);
     internal::PerContextTable::Held held;
-    absl::Status status = claim.TakeOrPin(context, &held);
-    if (!status.ok()) return status;
+    const absl::Status claimed = claim.TakeOrPin(context, &held);
+    if (!claimed.ok()) return claimed;
     if (held.value != nullptr) return Pin(held);
     absl::StatusOr<T> made = std::forward<Make>(make)(context);
     if (!made.ok()) return made.status();
     ::new (claim.storage()) T(*std::move(made));
-    status = claim.Publish(&held);
-    if (!status.ok()) return status;
+    const absl::Status published = claim.Publish(&held);
+    if (!published.ok()) return published;
     return Pin(held);
   }
 
