@@ -420,6 +420,9 @@ class Player {
       Ask(step, [] { return static_cast<CUresult>(cuguest_pop()); });
       const bool can_be_limit = !is_clean_ || (HasPairs() && is_repeated_);
       is_at_limit_ = is_at_limit_ || (code_ == CUDA_ERROR_ILLEGAL_STATE && can_be_limit);
+      // A fault in an outer push: it can be treated as an inner one that was popped by hand.
+      is_at_limit_ =
+          is_at_limit_ || (HasPairs() && !host_.empty() && contexts_.HasDied(host_.back()));
       ExpectEnd(is_innermost, false);
       return true;
     }
