@@ -17,6 +17,7 @@
 #include "cudasim/sim_runtime.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/this_thread.h"
+#include "cuguest/primary_context.h"
 #include "test/faults/host_memory.h"
 #include "test/faults/surroundings.h"
 #include "test/support/raw_driver.h"
@@ -170,6 +171,7 @@ Played PlayAs(const Things& things, const Make& make) {
   const std::function<void()> end_context = make(&played);
   Sim::ClearFaults();
   SimRuntime::ClearFaults();
+  { const cuguest::PrimaryContext gives_back; }  // what a destructor was not permitted to
   played.after = Sim::Live();
   played.incidents = cuguest_test::TakeIncidents();
   CleanUp(things, played.before, end_context);

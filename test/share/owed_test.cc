@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(an_assignment_is_made_good_by_the_next_call) {
   BOOST_TEST(!primary.ok());
   CheckOwed({"a SharedContext", "a PrimaryContext"});
   SharedContext next = SharedContext::Create(kFirst);
-  BOOST_TEST(!ref.IsAlive());
+  if (cuguest_test::HasDriver(12000)) BOOST_TEST(!ref.IsAlive());  // it has the same handle
   BOOST_TEST(!IsActive());
   BOOST_TEST(next.Release().ok());
 }
