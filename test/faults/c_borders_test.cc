@@ -497,6 +497,12 @@ std::vector<Row> Scopes() {
 Everywhere GivesBack() {
   return {{0}, {kNotInitialized}, Expected{kNotPermitted}.Kept(), {0}, {0}};
 }
+// The same, where nobody is told: an incident says what is owed.
+Everywhere Owes() {
+  Everywhere everywhere = GivesBack();
+  everywhere.host_function.is_reported = true;
+  return everywhere;
+}
 const Everywhere kToItself = {
     {kIllegalState}, {kIllegalState}, {kIllegalState}, {kIllegalState}, {kIllegalState}};
 
@@ -512,7 +518,7 @@ std::vector<Row> Holders() {
               }),
               kToItself, Parameter<Primary*>{&Begun<Primary>, {}}),
       BORDERS_OF(cuguest_primary_release, GivesBack(), Uses<Primary>()),
-      BORDERS_OF(cuguest_primary_cleanup, GivesBack(), Uses<Primary>()),
+      BORDERS_OF(cuguest_primary_cleanup, Owes(), Uses<Primary>()),
       BORDERS_OF(cuguest_shared_context_create, AsksDriver(), Begins<Shared>(), DeviceNumber(),
                  ContextFlags()),
       BORDERS_OF(cuguest_shared_context_attach, AsksDriver(), Begins<Shared>(),
@@ -552,7 +558,7 @@ std::vector<Row> Acquiring() {
       MakeRow("cuguest_acquired_source", std::function(&FoundSource), {}, Reads<Acquired>()),
       BORDERS_OF(cuguest_acquired_move, {}, Begins<Acquired>(), Uses<Acquired>()),
       BORDERS_OF(cuguest_acquired_release, GivesBack(), Uses<Acquired>()),
-      BORDERS_OF(cuguest_acquired_cleanup, GivesBack(), Uses<Acquired>()),
+      BORDERS_OF(cuguest_acquired_cleanup, Owes(), Uses<Acquired>()),
   };
 }
 
