@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -338,6 +339,15 @@ std::string WhyNotItsOwn() {
 #else
   return "";
 #endif
+}
+
+// Whether the kernel tells a process that it was forked: the ninth field of /proc/self/stat, which
+// is 0 for no process.
+std::string WhyNoFlags() {
+  std::ifstream file("/proc/self/stat");
+  std::string field;
+  for (int i = 0; i < 9; ++i) file >> field;
+  return field == "0" ? "an emulator has no flags of processes in /proc/self/stat" : WhyNotItsOwn();
 }
 
 void AnEndInAChildWithoutWipedPages() {
@@ -708,8 +718,14 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {},
-           &WhyNotItsOwn},
-          {"a_child_that_initializes_shares", &AChildThatInitializesShares},
+           &WhyNoFlags},
+          {"a_child_that_initializes_shares",
+           &AChildThatInitializesShares,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyNoFlags},
           {"libraries_that_go_while_others_fork", &LibrariesThatGoWhileOthersFork},
           {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });
