@@ -669,6 +669,13 @@ extern "C" [[gnu::visibility("default")]] int __register_atfork(void (*before)()
 }
 #endif
 
+// Skipped where `why` gives a reason.
+static cuguest_test::Scenario Unless(std::string (*why)(), const char* name, void (*run)()) {
+  cuguest_test::Scenario scenario = {name, run};
+  scenario.skip = why;
+  return scenario;
+}
+
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(
       argc, argv,
@@ -678,54 +685,21 @@ int main(int argc, char** argv) {
           {"scopes_held_across_a_fork", &ScopesHeldAcrossAFork},
           {"an_end_is_the_first_thing_in_a_child", &AnEndIsTheFirstThingInAChild},
           {"a_scope_before_cuinit_in_a_parent", &AScopeBeforeCuInitInAParent},
-          {"a_watch_of_forks_that_failed_is_tried_again",
-           &AWatchOfForksThatFailedIsTriedAgain,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNotItsOwn},
-          {"an_end_in_a_child_without_wiped_pages",
-           &AnEndInAChildWithoutWipedPages,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNotItsOwn},
-          {"a_scope_before_cuinit_without_wiped_pages",
-           &AScopeBeforeCuInitWithoutWipedPages,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNotItsOwn},
+          Unless(&WhyNotItsOwn, "a_watch_of_forks_that_failed_is_tried_again",
+                 &AWatchOfForksThatFailedIsTriedAgain),
+          Unless(&WhyNotItsOwn, "an_end_in_a_child_without_wiped_pages",
+                 &AnEndInAChildWithoutWipedPages),
+          Unless(&WhyNotItsOwn, "a_scope_before_cuinit_without_wiped_pages",
+                 &AScopeBeforeCuInitWithoutWipedPages),
           {"a_host_scope_before_cuinit", &AHostScopeBeforeCuInit},
           {"memory_held_across_a_fork", &MemoryHeldAcrossAFork},
           {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
           {"a_stream_that_ends_in_a_child_before_cuinit", &AStreamThatEndsInAChildBeforeCuInit},
           {"a_fork_before_cuinit", &AForkBeforeCuInit},
           {"a_listener_that_is_called_across_a_fork", &AListenerThatIsCalledAcrossAFork},
-          {"a_fork_during_the_first_attach",
-           &AForkDuringTheFirstAttach,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNotItsOwn},
-          {"a_fork_during_a_walk_of_another",
-           &AForkDuringAWalkOfAnother,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNoFlags},
-          {"a_child_that_initializes_shares",
-           &AChildThatInitializesShares,
-           {},
-           0,
-           cuguest_test::On::kAnyDriver,
-           {},
-           &WhyNoFlags},
+          Unless(&WhyNotItsOwn, "a_fork_during_the_first_attach", &AForkDuringTheFirstAttach),
+          Unless(&WhyNoFlags, "a_fork_during_a_walk_of_another", &AForkDuringAWalkOfAnother),
+          Unless(&WhyNoFlags, "a_child_that_initializes_shares", &AChildThatInitializesShares),
           {"libraries_that_go_while_others_fork", &LibrariesThatGoWhileOthersFork},
           {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });

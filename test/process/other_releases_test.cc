@@ -104,9 +104,21 @@ void ExtendedLayoutJoins() {
   for (const auto& plugin : Load({kThis, kExtended})) CHECK(plugin->CheckSharing().empty());
 }
 
-// The note of the old one comes first or last, as the linker puts them.
+// The note of the old one comes first or last, as the linker puts them. What is made before anybody
+// else is loaded is found by its own note alone.
 void TwoCopiesInOneLibrary() {
   Initialize();
+  {
+    const Plugin two(kTwo);
+    void* const made = two.Create();
+    const Plugin later(kThis);
+    void* const attached = later.Attach(two.Get(made));
+    CHECK(two.UseCount(made) == 2);
+    CHECK(later.UseCount(attached) == 2);
+    CHECK(two.Detach(made));
+    CHECK(later.UseCount(attached) == 1);
+    CHECK(later.Detach(attached));
+  }
   for (const auto& names : {std::vector<std::string>{kTwo, kThis, kThisToo},
                             std::vector<std::string>{kThis, kTwo, kThisToo}}) {
     DetachInEveryOrder(names);
