@@ -147,7 +147,7 @@ class CUGUEST_API StreamRef {
 /// Threads: distinct objects from any threads; one object needs outside locking. Memory and a
 ///          CaptureScope that use the stream may end at the same time on other threads, and nobody
 ///          waits: see Note [A stream that ends while it is used]. Not in a stream callback, where
-///          creating gives kPermissionDenied and the destructor leaves the stream to its context;
+///          creating gives kPermissionDenied and the destructor owes (Incident::Kind::kOwed);
 ///          nor in a static or thread_local destructor: see Note [No driver calls after main].
 /// Source:  CUDA Driver API, cuStreamCreateWithPriority, cuStreamDestroy; docs/guarantees.md.
 class CUGUEST_API Stream {
