@@ -11,8 +11,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <functional>
@@ -35,6 +33,7 @@
 #include "test/support/held_locks.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
+#include "test/support/stopped_thread.h"
 
 // Of LeakSanitizer, in a program that has it.
 extern "C" {
@@ -49,6 +48,7 @@ using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest_test::Fork;
+using cuguest_test::StoppedThread;
 
 constexpr unsigned kSecondsToHang = 20;  // alarm() ends who takes longer
 
@@ -252,66 +252,14 @@ void InAForkedChild() {
   });
 }
 
-// Where a thread is stopped: at one of its driver calls, and wherever the library has taken a lock.
-// For a short time only, since a fork may have to wait for the lock.
-class Stop {
- public:
-  // Counts the places of the thread that works.
-  static int CountPlaces(const std::function<void()>& work) {
-    Work(-1, work);
-    return s_places;
-  }
-
-  // While the thread is at `place` for the first time, calls `meanwhile` on the calling one.
-  static void Meanwhile(int place, const std::function<void()>& work,
-                        const std::function<void()>& meanwhile) {
-    s_is_there = false;
-    s_may_go_on = false;
-    std::thread thread([&] { Work(place, work); });
-    while (!s_is_there) std::this_thread::yield();
-    meanwhile();
-    s_may_go_on = true;
-    thread.join();
-  }
-
-  static int stops() { return s_stops; }
-
-  static void Reach() {
-    if (!s_is_worker || s_places++ != s_stop_at) return;
-    ++s_stops;
-    s_is_there = true;
-    const auto end = std::chrono::steady_clock::now() + kLongest;
-    while (!s_may_go_on && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kLongest{100};
-
-  static void Work(int place, const std::function<void()>& work) {
-    s_places = 0;
-    s_stop_at = place;
-    s_is_worker = true;
-    work();
-    s_is_worker = false;
-    s_is_there = true;
-  }
-
-  static inline thread_local bool s_is_worker = false;
-  static inline int s_places = 0;
-  static inline int s_stops = 0;
-  static inline int s_stop_at = -1;
-  static inline std::atomic<bool> s_is_there{false};
-  static inline std::atomic<bool> s_may_go_on{false};
-};
-
 void WithAThreadInside() {
   World world;
   Worker own(world.callers);
   Sim::OnEveryCall([](const char* entry) {
     cuguest_test::RequireNoLock(entry);
-    Stop::Reach();
+    StoppedThread::Reach();
   });
-  cuguest_test::OnLockTaken(&Stop::Reach);
+  cuguest_test::OnLockTaken(&StoppedThread::Reach);
   ForEachRow(&world, [&](const Row& row) {
     const auto work = [&] {
       for (const How how : kWays) {
@@ -319,23 +267,23 @@ void WithAThreadInside() {
         if (object != nullptr) End(std::move(object), how);
       }
     };
-    int places = 0;
-    std::thread([&] { places = Stop::CountPlaces(work); }).join();
+    const int places = StoppedThread::CountPlaces(work);
     // Some make no driver call, and one takes no lock either.
     CHECK(places > 0 || !cuguest_test::SeesLocks() || row.name == std::string("LastErrorScope"));
     for (int place = 0; place < places; ++place) {
       const How how = kWays[place % 3];
       own.Do([&] {
         Made objects[2] = {row.make(world), row.make(world)};
-        Stop::Meanwhile(place, work,
-                        [&] { Fork([&] { EndAllInChild(row, &world, objects, how); }); });
+        StoppedThread stopped(place, work);
+        Fork([&] { EndAllInChild(row, &world, objects, how); });
+        stopped.End();
         End(std::move(objects[1]), how);
         End(std::move(objects[0]), how);
       });
     }
     own.CheckUndisturbed();
   });
-  std::printf("%d forks\n", Stop::stops());
+  std::printf("%d forks\n", StoppedThread::stops());
 }
 
 }  // namespace

@@ -31,6 +31,7 @@
 #include "test/support/held_locks.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
+#include "test/support/stopped_thread.h"
 
 namespace {
 
@@ -42,6 +43,7 @@ using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest_test::Fork;
 using cuguest_test::MakeContext;
+using cuguest_test::StoppedThread;
 
 constexpr unsigned kSecondsToHang = 20;  // alarm() ends who takes longer
 
@@ -139,62 +141,6 @@ void UseAndEndInChild(World* world) {
 // Threads and forks
 // -----------------------------------------------------------------------------
 
-// Another thread, which stops at one of its driver calls or where the library has taken a lock. For
-// a short time only: the thread that forks may have to wait for it before.
-class OtherThread {
- public:
-  // Counts the places.
-  static int CountPlaces(const std::function<void()>& work) {
-    std::thread([&] { Run(-1, work); }).join();
-    return s_places;
-  }
-
-  // Returns when it is there.
-  OtherThread(int place, const std::function<void()>& work) {
-    s_is_there = false;
-    s_may_go_on = false;
-    thread_ = new std::thread([place, work] { Run(place, work); });
-    while (!s_is_there) std::this_thread::yield();
-  }
-  OtherThread(const OtherThread&) = delete;
-  OtherThread& operator=(const OtherThread&) = delete;
-  ~OtherThread() = default;
-
-  // In the parent: a child does not have it.
-  void End() {
-    s_may_go_on = true;
-    thread_->join();
-    delete thread_;
-  }
-
-  static void Reach() {
-    if (!s_is_other || s_places++ != s_stop_at) return;
-    s_is_there = true;
-    const auto end = std::chrono::steady_clock::now() + kLongest;
-    while (!s_may_go_on && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kLongest{100};
-
-  static void Run(int place, const std::function<void()>& work) {
-    s_places = 0;
-    s_stop_at = place;
-    s_is_other = true;
-    work();
-    s_is_other = false;
-    s_is_there = true;
-  }
-
-  static inline thread_local bool s_is_other = false;
-  static inline std::atomic<int> s_places{0};
-  static inline std::atomic<int> s_stop_at{-1};
-  static inline std::atomic<bool> s_is_there{false};
-  static inline std::atomic<bool> s_may_go_on{false};
-
-  std::thread* thread_;
-};
-
 pid_t g_child = -1;  // the last one; in itself 0
 bool IsChild() { return g_child == 0; }
 
@@ -223,16 +169,16 @@ void EndChild(const std::function<void()>& in_child) {
 // `fork` forks while that thread is there.
 using Forker = std::function<void()>;
 void AtEachPlace(World* world, const std::function<void(const Forker&)>& run) {
-  Sim::OnEveryCall([](const char*) { OtherThread::Reach(); });
-  cuguest_test::OnLockTaken(&OtherThread::Reach);
+  Sim::OnEveryCall([](const char*) { StoppedThread::Reach(); });
+  cuguest_test::OnLockTaken(&StoppedThread::Reach);
   CHECK(world->cache->GetOrMake(world->ready, &Make).ok());
   const auto work = [world] { Work(world); };
-  const int places = OtherThread::CountPlaces(work);
+  const int places = StoppedThread::CountPlaces(work);
   CHECK(places > (cuguest_test::SeesLocks() ? 30 : 15));
   run(&ForkHere);
   for (int place = 0; place < places; ++place) {
     run([&] {
-      OtherThread other(place, work);
+      StoppedThread other(place, work);
       ForkHere();
       if (!IsChild()) other.End();
     });
@@ -254,13 +200,13 @@ void AForkBesideACall() {
 
 // The other thread has begun with the first value: it is inside a call, and there may be none yet.
 void AForkBesideTheFirstCall() {
-  Sim::OnEveryCall([](const char*) { OtherThread::Reach(); });
-  cuguest_test::OnLockTaken(&OtherThread::Reach);
+  Sim::OnEveryCall([](const char*) { StoppedThread::Reach(); });
+  cuguest_test::OnLockTaken(&StoppedThread::Reach);
   World first;
-  const int places = OtherThread::CountPlaces([&first] { Work(&first); });
+  const int places = StoppedThread::CountPlaces([&first] { Work(&first); });
   for (int place = 0; place < places; ++place) {
     World world;
-    OtherThread other(place, [&world] { Work(&world); });
+    StoppedThread other(place, [&world] { Work(&world); });
     ForkHere();
     if (!IsChild()) other.End();
     EndChild([&] { UseAndEndInChild(&world); });
