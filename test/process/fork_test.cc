@@ -286,8 +286,14 @@ void EndOnThreadsThatEnd(int threads) {
   const ContextGuard outer(context);
   for (int i = 0; i < threads; ++i) {
     cuguest::ContextScope scope;
-    std::thread([&] { CHECK(scope.Enter(context) == CUDA_SUCCESS); }).join();
+    pid_t thread = 0;
+    std::thread([&] {
+      thread = gettid();
+      CHECK(scope.Enter(context) == CUDA_SUCCESS);
+    }).join();
     static_cast<void>(scope.Leave());
+    // A thread that was joined may be some steps from its end, for an emulator many.
+    while (syscall(SYS_tgkill, getpid(), thread, 0) == 0) std::this_thread::yield();
   }
   CHECK(cuguest::internal::g_ended_elsewhere <= 1);
 }
