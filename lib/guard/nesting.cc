@@ -16,7 +16,7 @@ using Kind = Record::Kind;
 using State = Record::State;
 
 const KindCalls* g_calls_of[kKinds] = {};
-void (*g_forget_popped)(unsigned end) = nullptr;
+void (*g_forget_popped)() = nullptr;
 
 namespace {
 
@@ -148,14 +148,15 @@ CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexce
 
 namespace {
 
+bool IsPushOnTop() {
+  const unsigned top = records::Top(records::Resource::kContextStack);
+  return top != records::kNowhere && IsPush(records::At(top));
+}
+
 // Of the pushes that lie on top. Whether what was below them is on top now.
 bool ForgetPoppedOnTop() {
-  for (;;) {
-    const unsigned top = records::Top(records::Resource::kContextStack);
-    if (top == records::kNowhere || !IsPush(records::At(top))) return true;
-    ForgetPopped(top + 1);
-    if (records::Top(records::Resource::kContextStack) == top) return false;
-  }
+  if (IsPushOnTop()) ForgetPopped();
+  return !IsPushOnTop();
 }
 
 }  // namespace

@@ -57,17 +57,17 @@ bool CloseEnded() noexcept;
 // above it are given back whose entries somebody else has popped. Driver calls only where there are
 // pushes above it.
 bool IsTopmost(unsigned slot) noexcept;
-// Gives those back that lie at the places right below `end`. What makes such a push has it, as
-// sources have KindCalls; before the first there is nothing to do.
-extern void (*g_forget_popped)(unsigned end);  // atomic; set once
-inline void BringForgetPopped(void (*forget)(unsigned end)) noexcept {
+// Gives those back. What makes such a push has it, as sources have KindCalls; before the first
+// there is nothing to do.
+extern void (*g_forget_popped)();  // atomic; set once
+inline void BringForgetPopped(void (*forget)()) noexcept {
   if (__builtin_expect(__atomic_load_n(&g_forget_popped, __ATOMIC_RELAXED) == nullptr, 0)) {
     __atomic_store_n(&g_forget_popped, forget, __ATOMIC_RELAXED);
   }
 }
-inline void ForgetPopped(unsigned end) noexcept {
+inline void ForgetPopped() noexcept {
   const auto forget = __atomic_load_n(&g_forget_popped, __ATOMIC_RELAXED);
-  if (forget != nullptr) forget(end);
+  if (forget != nullptr) forget();
 }
 // Whether it is a push of cuguest_push(), which anybody may pop.
 inline bool IsPush(const Record& record) noexcept {

@@ -62,15 +62,18 @@ unsigned Outermost(unsigned host) {
 }
 
 // As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the
-// push given back; an entry whose context is over is lost by it.
+// push given back; an entry whose context is over is lost by it. One that has pushed what it found
+// looks the same, popped or not, and what is below it has to say.
 nesting::FirstLook LookAtInnermost(unsigned slot, bool* has_lost) {
   const Record& record = records::At(slot);
+  if (nesting::IsPush(record) && record.ours.context == record.caller) nesting::ForgetPopped();
+  if (!records::IsOpen(record)) return {};
   const nesting::FirstLook look = Look(record);
   if (look.is_clean || !nesting::IsPush(record)) return look;
   if (look.code == CUDA_SUCCESS) {
     *has_lost = stack::Push(Incarnation::Unknown(look.popped)) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
-  nesting::ForgetPopped(slot + 1);
+  nesting::ForgetPopped();
   return nesting::IsPush(records::At(slot)) ? Look(records::At(slot)) : look;
 }
 
@@ -96,7 +99,7 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
     } else {
       bool is_out = false;
       const CUresult code = TakeOutIfOnTop(slot, host, &is_out);
-      if (!is_out && nesting::IsPush(record)) nesting::ForgetPopped(slot + 1);
+      if (!is_out && nesting::IsPush(record)) nesting::ForgetPopped();
       if (!records::IsOpen(record) && !is_out) continue;
       if (result == CUDA_SUCCESS) result = code;
       if (!is_out) break;

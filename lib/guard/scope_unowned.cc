@@ -2,6 +2,8 @@
 //
 // Of cuguest_push() and cuguest_pop(): scopes that no object stands for.
 
+#include <algorithm>
+
 #include "cuguest/internal/scope.h"
 
 #include "lib/core/driver_access.h"
@@ -14,133 +16,191 @@ namespace {
 
 using nesting::IsOfNone;
 using nesting::IsPush;
+using Kind = Record::Kind;
 
-// What ForgetPopped() has taken off the stack. Below that lies `dead`, an entry whose context is
-// over, or nothing.
-struct Looked {
-  Taken taken;
-  CUcontext dead = nullptr;
+// A thread's stack, the lowest entry first. Of what lies below an entry whose context is over
+// nothing is known, since that entry could not be put back.
+struct Seen {
+  static constexpr long kMost = 63;
 
-  CUcontext At(long place) const {
-    return place < taken.count() ? taken.FromTop(place).incarnation.context : dead;
-  }
-  // The place at or below `place` of `entry` with `beneath` under it; -1 if it is not there.
-  long Find(CUcontext entry, CUcontext beneath, long place) const {
-    for (; place < taken.count(); ++place) {
-      if (At(place) == entry && At(place + 1) == beneath) return place;
-    }
-    return dead != nullptr && dead == entry && place == taken.count() ? place : -1;
-  }
-  // Whether what the scopes around the push at `slot` left can lie below `place`. Of what was
-  // disturbed when the next one began nothing is known.
-  bool HasBelow(unsigned slot, long place) const {
-    CUcontext above = records::At(slot).caller;
-    bool is_above_push = false;  // which is not there
-    while (dead == nullptr && slot-- > 0) {
-      const Record& around = records::At(slot);
-      if (!records::IsOpen(around) || around.kind == Record::Kind::kCaptureMode) continue;
-      const bool is_as_left = around.ours.context == above;
-      if (IsPush(around)) {
-        if (is_as_left && Find(above, around.caller, place + 1) >= 0) return true;
-        is_above_push = is_above_push || (is_as_left && around.caller != above);
-        continue;
-      }
-      if (around.kind == Record::Kind::kHost || IsOfNone(around)) return true;
-      if (!is_as_left) break;
-      is_above_push = false;
-      if (around.kind == Record::Kind::kExact) {
-        return taken.count() - (place + 1) > static_cast<long>(around.extra);
-      }
-      const bool is_pushed = around.kind == Record::Kind::kPushed;
-      do {
-        if (++place >= taken.count()) return false;
-      } while (At(place) != above || (is_pushed && At(place + 1) != around.caller));
-      if (is_pushed) above = around.caller;
-      if (!is_pushed) --place;  // the next may have left the same entry
-    }
-    return !is_above_push;
-  }
-  // The place at or below `place` of what the push at `slot` left; -1 if it is not there.
-  long PlaceOf(unsigned slot, long place) const {
-    const Record& push = records::At(slot);
-    const long found = IsPush(push) ? Find(push.ours.context, push.caller, place) : -1;
-    return found >= 0 && HasBelow(slot, found) ? found : -1;
-  }
+  CUcontext entries[kMost];
+  long count = 0;
+  bool is_all = true;
 };
 
-void ForgetPopped(unsigned end) {
-  unsigned first = end;
-  while (first > 0 &&
-         (IsPush(records::At(first - 1)) || records::At(first - 1).state == Record::State::kFree)) {
-    --first;
-  }
-  if (first == end) return;
-  // Deeper than Taken::kMax nothing is known. An entry whose context is over could not be put back.
-  Looked looked;
-  Taken& taken = looked.taken;
+// Takes the stack off and puts it back. False if it is deeper than is looked at, or the driver
+// refuses.
+bool See(Seen* seen) {
+  Taken taken;
   StackEntry top;
   CUcontext popped = nullptr;
   CUresult code = CUDA_SUCCESS;
-  while (taken.count() < Taken::kMax && (code = stack::Look(&top)) == CUDA_SUCCESS &&
+  while (taken.count() < Seen::kMost && (code = stack::Look(&top)) == CUDA_SUCCESS &&
          !top.is_dead && (code = stack::Pop(&popped)) == CUDA_SUCCESS) {
     taken.Add(top);
   }
   static_cast<void>(stack::PutBack(taken));
-  const bool is_dead = code == CUDA_SUCCESS && taken.count() < Taken::kMax;
-  if (code != CUDA_ERROR_INVALID_CONTEXT && !is_dead) return;
-  if (is_dead) looked.dead = top.incarnation.context;
-  long place = 0;
-  for (unsigned slot = end; slot > first;) {
-    // What one of them left right here, those after it have not left.
-    unsigned kept = slot;
-    while (kept > first && looked.PlaceOf(kept - 1, place) != place) --kept;
-    const bool is_here = kept-- > first;
-    if (!is_here) kept = slot - 1;
-    const long found = is_here ? place : looked.PlaceOf(kept, place);
-    if (found >= 0) place = found + 1;
-    if (found < 0) records::At(kept).state = Record::State::kFree;
-    while (--slot > kept) records::At(slot).state = Record::State::kFree;
+  seen->is_all = code == CUDA_ERROR_INVALID_CONTEXT;
+  if (!seen->is_all) {
+    if (code != CUDA_SUCCESS || taken.count() == Seen::kMost) return false;
+    seen->entries[seen->count++] = top.incarnation.context;
   }
-  // Those that stay move down, since no scope knows a place of theirs.
-  unsigned to = first;
-  for (unsigned slot = first; slot < end; ++slot) {
-    Record& record = records::At(slot);
-    if (record.state == Record::State::kFree) continue;
-    Record& place_of = records::At(to++);
-    const unsigned long long serial = place_of.serial;
-    if (&place_of == &record) continue;
-    place_of = record;
-    place_of.serial = serial;
-    record.state = Record::State::kFree;
+  for (long i = 0; i < taken.count(); ++i) {
+    seen->entries[seen->count++] = taken.FromBottom(i).incarnation.context;
   }
-  Record& last = records::At(end - 1);
-  if (last.state != Record::State::kFree) return;
-  last.kind = Record::Kind::kPushed;  // it has no entries to let go of
-  records::Free(end - 1);
+  return true;
 }
 
-CUresult CloseUnowned(unsigned slot) {
-  const Record& record = records::At(slot);
-  const Location place{record.file, record.line};
-  const nesting::FirstLook look = nesting::Look(record);
-  if (look.is_clean) return nesting::CloseAfter(slot, look, place);
-  // A pop by hand in between has done what this one was meant for, and this one what an older one
-  // was meant for, whose entry it has taken off.
-  CUcontext now = nullptr;
-  if (look.code == CUDA_SUCCESS && stack::Current(&now) == CUDA_SUCCESS && now != record.caller) {
-    for (unsigned i = slot; i-- > 0;) {
-      const Record& older = records::At(i);
-      if (!records::IsOpen(older) || older.kind == Record::Kind::kCaptureMode) continue;
-      if (older.owner != Record::Owner::kNobody) break;
-      if (older.caller != now || older.ours.context != look.popped) continue;
-      for (unsigned closed = slot + 1; closed-- > i;) {
-        if (closed >= records::Depth()) continue;
-        if (records::At(closed).owner == Record::Owner::kNobody) records::Free(closed);
-      }
-      return CUDA_SUCCESS;
+// Which pushes are on the stack, and which somebody else has popped. An entry lies above those of
+// the records before it, and a pushed one right above what its record found. Of the ways to find
+// entries for the records it is the one with most scopes, whose entries are nobody else's to pop;
+// of those the one that leaves fewest pushes unexplained, which found what cannot have been there;
+// of those the one with most pushes, and with the older ones.
+class Match {
+ public:
+  explicit Match(const Seen& seen) : seen_(seen) {
+    Choose();
+    Find();
+  }
+
+  // One that is not among those that were looked at is there, as far as is known.
+  bool IsGone(unsigned slot) const {
+    for (unsigned i = 0; i < count_; ++i) {
+      if (slots_[i] == slot) return !is_there_[i] && IsPush(records::At(slot));
+    }
+    return false;
+  }
+
+ private:
+  static constexpr unsigned kMost = 64;
+  static constexpr int kUnexplained = kMost + 1;           // counts more than all pushes,
+  static constexpr int kScope = kMost * kUnexplained + 1;  // and this more than all of those
+
+  // With the records that were looked at so far, where the last one before them lies at a place.
+  struct Best {
+    int worth = 0;
+    long end = 0;  // what was found before the next one that is there, lies below this place
+  };
+
+  // The last records that are on the stack, the last one first. Those below a scope that has taken
+  // everything off are not on it; where it is not known as a whole, those up to the last scope are
+  // not looked for.
+  void Choose() {
+    for (unsigned slot = records::Depth(); slot-- > 0 && count_ < kMost;) {
+      const Record& record = records::At(slot);
+      if (!records::IsOpen(record) || record.kind > Kind::kExact) continue;
+      if (IsOfNone(record) || (!seen_.is_all && !IsPush(record))) break;
+      slots_[count_++] = slot;
     }
   }
-  return nesting::CloseAfter(slot, look, place);
+
+  bool CanLie(const Record& record, long place) const {
+    if (seen_.entries[place] != record.ours.context) return false;
+    if (record.kind == Kind::kElided) return true;
+    if (record.kind == Kind::kExact) return place == static_cast<long>(record.extra);
+    const bool is_lowest = place == 0;
+    return is_lowest ? !seen_.is_all || record.caller == nullptr
+                     : seen_.entries[place - 1] == record.caller;
+  }
+  // The first place at which an entry may lie above one at `place`, or be the same.
+  static long FirstAbove(const Record& record, long place) {
+    return record.kind == Kind::kElided && place >= 0 ? place : place + 1;
+  }
+  // Whether push `i`, which is gone, can have found its caller's context: between the last entry
+  // before it that is there and the next one, or as another push, which is gone, too.
+  bool CanHaveFound(unsigned i, long above, long end) const {
+    const CUcontext caller = records::At(slots_[i]).caller;
+    if (above < 0 && (caller == nullptr || !seen_.is_all)) return true;
+    for (long place = std::max(above, 0L); place < end; ++place) {
+      if (seen_.entries[place] == caller) return true;
+    }
+    for (unsigned older = i + 1; older < count_; ++older) {
+      const Record& record = records::At(slots_[older]);
+      if (!IsPush(record)) break;
+      if (record.ours.context == caller) return true;
+    }
+    return false;
+  }
+
+  // An entry is best as low as it can be, since that leaves most room to those above it.
+  void Find() {
+    Best best[Seen::kMost + 1];       // by 1 + the place
+    unsigned long long takes[kMost];  // likewise, a bit each: whether the record is there
+    for (Best& each : best) each.end = seen_.count;
+    for (unsigned i = 0; i < count_; ++i) {
+      const Record& record = records::At(slots_[i]);
+      const bool is_push = IsPush(record);
+      Best lowest{-1, -1};
+      Best now[Seen::kMost + 1];
+      takes[i] = 0;
+      for (long above = seen_.count; above-- >= 0;) {
+        const long first = FirstAbove(record, above);
+        if (first < seen_.count && CanLie(record, first)) {
+          lowest.worth = best[first + 1].worth + (is_push ? 1 : kScope);
+          lowest.end = record.kind == Kind::kElided ? first + 1 : first;
+        }
+        Best without = best[above + 1];
+        if (is_push && !CanHaveFound(i, above, without.end)) without.worth -= kUnexplained;
+        const bool is_taken = lowest.end >= 0 && lowest.worth >= without.worth;
+        if (is_taken) takes[i] |= 1ULL << (above + 1);
+        now[above + 1] = is_taken ? lowest : without;
+      }
+      std::copy(now, now + seen_.count + 1, best);
+    }
+    long above = -1;
+    for (unsigned i = count_; i-- > 0;) {
+      is_there_[i] = (takes[i] >> (above + 1) & 1) != 0;
+      if (!is_there_[i]) continue;
+      const Record& record = records::At(slots_[i]);
+      above = FirstAbove(record, above);
+      while (!CanLie(record, above)) ++above;
+    }
+  }
+
+  const Seen& seen_;
+  unsigned slots_[kMost];
+  bool is_there_[kMost];
+  unsigned count_ = 0;
+};
+
+// But the one at `kept`. Whether that one is there, too.
+bool ForgetPoppedBut(unsigned kept) {
+  Seen seen;
+  if (!See(&seen)) return true;
+  const Match match(seen);
+  for (unsigned slot = records::Depth(); slot-- > 0;) {
+    if (slot != kept && match.IsGone(slot)) records::Free(slot);
+  }
+  return kept == records::kNowhere || !match.IsGone(kept);
+}
+
+void ForgetPopped() { static_cast<void>(ForgetPoppedBut(records::kNowhere)); }
+
+// The push below the one at `slot` with no scope between them; `slot` itself if there is none.
+unsigned PushBelow(unsigned slot) {
+  for (unsigned i = slot; i-- > 0;) {
+    const Record& older = records::At(i);
+    if (!records::IsOpen(older) || older.kind == Kind::kCaptureMode) continue;
+    return IsPush(older) ? i : slot;
+  }
+  return slot;
+}
+
+// Where a pop by hand has done what this one was meant for, this one does what an older push's was
+// meant for.
+CUresult CloseUnowned(unsigned slot) {
+  nesting::FirstLook look = nesting::Look(records::At(slot));
+  if (!look.is_clean && look.code == CUDA_SUCCESS &&
+      stack::Push(Incarnation::Unknown(look.popped)) == CUDA_SUCCESS) {
+    if (!ForgetPoppedBut(slot)) {
+      const unsigned older = PushBelow(slot);
+      if (older != slot) records::Free(slot);
+      slot = older;
+    }
+    look = nesting::Look(records::At(slot));
+  }
+  const Record& record = records::At(slot);
+  return nesting::CloseAfter(slot, look, {record.file, record.line});
 }
 
 // Where pushes pile up of which one at least may be gone: what it left was not current when the
@@ -155,7 +215,7 @@ void ForgetNowAndThen() {
     const bool is_last = slot + 1 == depth;
     const bool is_sure = push.ours.context != push.caller &&
                          (is_last || records::At(slot + 1).caller == push.ours.context);
-    if (!is_sure) return ForgetPopped(depth);
+    if (!is_sure) return ForgetPopped();
   }
 }
 

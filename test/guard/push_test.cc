@@ -192,6 +192,23 @@ BOOST_AUTO_TEST_CASE(a_host_scope_passes_ended_pairs) {
   }
 }
 
+// A push of what was current leaves the same stack, popped or not; here the guard around it tells.
+BOOST_AUTO_TEST_CASE(a_host_scope_passes_a_pair_of_the_same_context) {
+  const OwnContext a;
+  SetStack({a.get()});
+  {
+    const ContextGuard guard(a.get(), GuardMode::kAlwaysPush, cuguest::Location::Here());
+    Pair(a.get());
+    const HostScope host(guard);
+    BOOST_TEST(host.ok());
+    BOOST_TEST(GetStack() == Stack{a.get()});
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
 // Dead entries can not be put back, so nobody looks beneath one.
 BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
   const OwnContext a;
@@ -290,6 +307,78 @@ BOOST_AUTO_TEST_CASE(the_push_on_top_is_there) {
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), a.get()}));
   BOOST_TEST(cuguest_pop() == 0);
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+// Of pairs that were popped by hand and scopes that entered the same contexts, the entries that are
+// there are of the scopes.
+BOOST_AUTO_TEST_CASE(a_scope_is_told_from_pairs_that_look_like_it) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const bool is_pair_inside : {false, true}) {
+    SetStack({a.get()});
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    if (!is_pair_inside) {
+      PopByHand();
+      PopByHand();
+    }
+    {
+      ContextGuard guard(b.get());
+      BOOST_TEST(cuguest_push(is_pair_inside ? a.get() : c.get()) == 0);
+      if (is_pair_inside) PopByHand();
+      BOOST_TEST(guard.Leave() == (is_pair_inside ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY));
+      BOOST_TEST(cuguest_pop() == 0);
+      if (is_pair_inside) BOOST_TEST(cuguest_pop() == 0);
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    BOOST_TEST(Records() == 0U);
+    BOOST_TEST(TakeIncidents().empty());
+  }
+  SetStack({a.get()});
+  BOOST_TEST(cuguest_push(b.get()) == 0);
+  {
+    const ContextGuard waits(a.get());
+    Pair(b.get());
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    PopByHand();
+    PopByHand();
+  }
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+}
+
+// The host's entries look like what the pairs left: but then an older push could not have found
+// what it found.
+BOOST_AUTO_TEST_CASE(a_pair_is_told_from_the_hosts_entries) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get(), b.get(), c.get()});
+  for (const CUcontext pushed : {a.get(), b.get(), c.get()}) BOOST_TEST(cuguest_push(pushed) == 0);
+  PopByHand();
+  PopByHand();
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), c.get()}));
+  SetStack({b.get(), a.get()});
+  BOOST_TEST(cuguest_push(b.get()) == 0);
+  {
+    ContextGuard guard(b.get());
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    PopByHand();
+    PopByHand();
+    BOOST_TEST(guard.Leave() == CUDA_SUCCESS);
+  }
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == (Stack{b.get(), a.get()}));
   BOOST_TEST(Records() == 0U);
   BOOST_TEST(TakeIncidents().empty());
   SetStack({});

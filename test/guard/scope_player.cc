@@ -217,9 +217,12 @@ class Player {
   }
 
   // Each scope that could not be understood leaves its own entry, and puts its caller's on top;
-  // where the host has a context twice, what lies between can be treated as leaked pushes.
+  // where the host has a context twice, what lies between can be treated as leaked pushes. An entry
+  // whose context is over cannot be put back.
   long Bound() const {
-    return faults_ + 2 * entered_ + (has_twice_ ? static_cast<long>(host_.size()) : 0);
+    const auto dead = std::count_if(host_.begin(), host_.end(),
+                                    [&](char entry) { return contexts_.HasDied(entry); });
+    return faults_ + 2 * entered_ + (has_twice_ ? static_cast<long>(host_.size()) : dead);
   }
 
   std::string TakeStack() {
@@ -296,7 +299,9 @@ class Player {
       says_over_ = true;
       for (Open& open : open_) open.is_disturbed = true;
     }
-    if (step.does != Does::kEndElsewhere) has_mail_ = false;
+    const bool looks = step.does != Does::kEndElsewhere &&
+                       (step.does != Does::kEnter || step.kind != Kind::kCapture);
+    if (looks) has_mail_ = false;
   }
   void ExpectOfClean(bool is_so) {
     if (is_clean_ && !is_at_limit_) Expect(is_so, "a code is " + std::to_string(code_));
@@ -401,7 +406,8 @@ class Player {
     if (!contexts_.IsAlive(step.context)) return false;
     CUcontext current = nullptr;
     TheDriver().CtxGetCurrent(&current);
-    has_twice_ = has_twice_ || current == contexts_.at(step.context);
+    // What waits is closed first, and what is current then is not known.
+    has_twice_ = has_twice_ || has_mail_ || current == contexts_.at(step.context);
     Ask(step, [&] { return static_cast<CUresult>(cuguest_push(contexts_.at(step.context))); });
     ExpectOfClean(code_ == CUDA_SUCCESS);
     if (code_ != CUDA_SUCCESS) return true;
