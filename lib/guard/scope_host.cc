@@ -61,13 +61,20 @@ unsigned Outermost(unsigned host) {
   return slot;
 }
 
+// Whether it is a push that can look as if it were there when somebody else has popped it: one of
+// what was current, or one whose predecessor was popped as well.
+bool CanLookAsIfThere(unsigned slot) {
+  const Record& record = records::At(slot);
+  if (!nesting::IsPush(record)) return false;
+  bool can = record.ours.context == record.caller;
+  for (unsigned i = 0; i < slot; ++i) can = can || nesting::IsPush(records::At(i));
+  return can;
+}
+
 // As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the
-// push given back; an entry whose context is over is lost by it. One that has pushed what it found
-// looks the same, popped or not, and what is below it has to say.
+// push given back; an entry whose context is over is lost by it.
 nesting::FirstLook LookAtInnermost(unsigned slot, bool* has_lost) {
   const Record& record = records::At(slot);
-  if (nesting::IsPush(record) && record.ours.context == record.caller) nesting::ForgetPopped();
-  if (!records::IsOpen(record)) return {};
   const nesting::FirstLook look = Look(record);
   if (look.is_clean || !nesting::IsPush(record)) return look;
   if (look.code == CUDA_SUCCESS) {
@@ -89,6 +96,8 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
     Record& record = records::At(slot);
     if (!records::IsOpen(record) || record.kind > Record::Kind::kExact) continue;
     if (nesting::IsPush(record) && outermost < host && slot < outermost) break;
+    if (CanLookAsIfThere(slot)) nesting::ForgetPopped();
+    if (!records::IsOpen(record)) continue;
     const bool has_ended = record.state == Record::State::kEnded;
     if (is_innermost) {
       static_cast<void>(Identify(&record));  // if it fails, BringBack() tries once more

@@ -75,12 +75,7 @@ class Match {
   static constexpr unsigned kMost = 64;
   static constexpr int kUnexplained = kMost + 1;           // counts more than all pushes,
   static constexpr int kScope = kMost * kUnexplained + 1;  // and this more than all of those
-
-  // With the records that were looked at so far, where the last one before them lies at a place.
-  struct Best {
-    int worth = 0;
-    long end = 0;  // what was found before the next one that is there, lies below this place
-  };
+  static constexpr int kNever = -(1 << 30);
 
   // The last records that are on the stack, the last one first. Those below a scope that has taken
   // everything off are not on it; where it is not known as a whole, those up to the last scope are
@@ -94,6 +89,7 @@ class Match {
     }
   }
 
+  const Record& At(unsigned i) const { return records::At(slots_[i]); }
   bool CanLie(const Record& record, long place) const {
     if (seen_.entries[place] != record.ours.context) return false;
     if (record.kind == Kind::kElided) return true;
@@ -102,58 +98,76 @@ class Match {
     return is_lowest ? !seen_.is_all || record.caller == nullptr
                      : seen_.entries[place - 1] == record.caller;
   }
-  // The first place at which an entry may lie above one at `place`, or be the same.
-  static long FirstAbove(const Record& record, long place) {
-    return record.kind == Kind::kElided && place >= 0 ? place : place + 1;
+  // Where its entry lies, above one at `above`; -1 if it cannot. As low as it can, since that leaves
+  // most room to those above it.
+  long PlaceOf(unsigned i, long above) const {
+    const bool can_be_same = At(i).kind == Kind::kElided && above >= 0;
+    for (long place = can_be_same ? above : above + 1; place < seen_.count; ++place) {
+      if (CanLie(At(i), place)) return place;
+    }
+    return -1;
+  }
+  // What was pushed before it, and is gone, has found what lies below this.
+  long EndBefore(unsigned i, long place) const {
+    return At(i).kind == Kind::kElided ? place + 1 : place;
   }
   // Whether push `i`, which is gone, can have found its caller's context: between the last entry
-  // before it that is there and the next one, or as another push, which is gone, too.
+  // before it that is there and the end before the next one, or as another push that is gone, too.
   bool CanHaveFound(unsigned i, long above, long end) const {
-    const CUcontext caller = records::At(slots_[i]).caller;
+    const CUcontext caller = At(i).caller;
     if (above < 0 && (caller == nullptr || !seen_.is_all)) return true;
     for (long place = std::max(above, 0L); place < end; ++place) {
       if (seen_.entries[place] == caller) return true;
     }
-    for (unsigned older = i + 1; older < count_; ++older) {
-      const Record& record = records::At(slots_[older]);
-      if (!IsPush(record)) break;
-      if (record.ours.context == caller) return true;
+    for (unsigned older = i + 1; older < count_ && IsPush(At(older)); ++older) {
+      if (At(older).ours.context == caller) return true;
     }
     return false;
   }
 
-  // An entry is best as low as it can be, since that leaves most room to those above it.
+  // What the records looked at so far are worth where the last one before them that is there lies
+  // at a place, and the end before the first of them that is there is known: in row 1 + the place,
+  // column the end.
+  using Row = int[Seen::kMost + 1];
+  long BestEnd(const Row& row) const {
+    return std::max_element(row, row + seen_.count + 1) - row;
+  }
   void Find() {
-    Best best[Seen::kMost + 1];       // by 1 + the place
-    unsigned long long takes[kMost];  // likewise, a bit each: whether the record is there
-    for (Best& each : best) each.end = seen_.count;
+    Row rows[Seen::kMost + 1];
+    unsigned char next_ends[kMost][Seen::kMost];  // of a record that is there, by its place
+    unsigned long long takes[kMost] = {};  // a bit for a row: whether the record is there
+    for (Row& row : rows) {
+      std::fill(row, row + seen_.count, kNever);
+      row[seen_.count] = 0;
+    }
     for (unsigned i = 0; i < count_; ++i) {
-      const Record& record = records::At(slots_[i]);
-      const bool is_push = IsPush(record);
-      Best lowest{-1, -1};
-      Best now[Seen::kMost + 1];
-      takes[i] = 0;
-      for (long above = seen_.count; above-- >= 0;) {
-        const long first = FirstAbove(record, above);
-        if (first < seen_.count && CanLie(record, first)) {
-          lowest.worth = best[first + 1].worth + (is_push ? 1 : kScope);
-          lowest.end = record.kind == Kind::kElided ? first + 1 : first;
+      const bool is_push = IsPush(At(i));
+      // Upwards, since a row is made of those that are no lower.
+      for (long above = -1; above < seen_.count; ++above) {
+        Row& row = rows[above + 1];
+        const long place = PlaceOf(i, above);
+        int with = kNever;
+        if (place >= 0) {
+          const long next_end = BestEnd(rows[place + 1]);
+          next_ends[i][place] = static_cast<unsigned char>(next_end);
+          with = rows[place + 1][next_end] + (is_push ? 1 : kScope);
         }
-        Best without = best[above + 1];
-        if (is_push && !CanHaveFound(i, above, without.end)) without.worth -= kUnexplained;
-        const bool is_taken = lowest.end >= 0 && lowest.worth >= without.worth;
-        if (is_taken) takes[i] |= 1ULL << (above + 1);
-        now[above + 1] = is_taken ? lowest : without;
+        for (long end = 0; is_push && end <= seen_.count; ++end) {
+          if (row[end] > kNever && !CanHaveFound(i, above, end)) row[end] -= kUnexplained;
+        }
+        if (place < 0 || with < row[EndBefore(i, place)]) continue;
+        row[EndBefore(i, place)] = with;
+        takes[i] |= 1ULL << (above + 1);
       }
-      std::copy(now, now + seen_.count + 1, best);
     }
     long above = -1;
+    long end = BestEnd(rows[0]);
     for (unsigned i = count_; i-- > 0;) {
-      is_there_[i] = (takes[i] >> (above + 1) & 1) != 0;
+      const long place = PlaceOf(i, above);
+      is_there_[i] = (takes[i] >> (above + 1) & 1) != 0 && end == EndBefore(i, place);
       if (!is_there_[i]) continue;
-      const Record& record = records::At(slots_[i]);
-      above = FirstAbove(record, above);
-      while (!CanLie(record, above)) ++above;
+      above = place;
+      end = next_ends[i][place];
     }
   }
 

@@ -367,6 +367,28 @@ BOOST_AUTO_TEST_CASE(a_pair_is_told_from_the_hosts_entries) {
   PopByHand();
   BOOST_TEST(cuguest_pop() == 0);
   BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), c.get()}));
+  for (const Stack& host : {Stack{b.get(), a.get()}, Stack{b.get(), a.get(), c.get()}}) {
+    SetStack(host);
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    PopByHand();
+    PopByHand();
+    { const HostScope scope; }
+    BOOST_TEST(GetStack() == host);
+    BOOST_TEST(Records() == 0U);
+  }
+  SetStack({a.get(), b.get()});
+  {
+    const ContextGuard outer(a.get());
+    BOOST_TEST(cuguest_push(b.get()) == 0);
+    BOOST_TEST(cuguest_push(a.get()) == 0);
+    PopByHand();
+    PopByHand();
+    const ContextGuard inner(c.get());
+    const HostScope scope(outer);
+    BOOST_TEST(scope.ok());
+  }
+  BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
   SetStack({b.get(), a.get()});
   BOOST_TEST(cuguest_push(b.get()) == 0);
   {
