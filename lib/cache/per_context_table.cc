@@ -98,6 +98,7 @@
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/share/context_hold.h"
 #include "lib/stack/thread_stack.h"
 #include "lib/status/object_text.h"
 
@@ -590,8 +591,11 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
 }
 
 void PerContextTable::End(Entry* entry) noexcept {
+  const ContextHold hold(entry->context);
   std::optional<ContextGuard> guard;
-  if (!entry->is_dead) guard.emplace(entry->context, GuardMode::kElide, Location::Here());
+  if (!entry->is_dead && hold.result() == CUDA_SUCCESS) {
+    guard.emplace(entry->context, GuardMode::kElide, Location::Here());
+  }
   const bool is_entered = guard.has_value() && guard->ok();
   if (!is_entered) return GiveUp(entry->value);
   type_.destroy(entry->value);

@@ -11,9 +11,10 @@
 #include "cuguest/status.h"
 #include "lib/code/code.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/end_if_alive.h"
+#include "lib/core/settle_end.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/launch/launch_check.h"
+#include "lib/share/context_hold.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
@@ -57,11 +58,12 @@ absl::Status CheckLives(const char* doing, const Contexts& contexts, const Conte
   return absl::OkStatus();
 }
 
-CUresult CheckLives(const Contexts& contexts) noexcept {
-  for (const ContextRef& context : contexts) {
-    if (const CUresult code = context.Check(); code != CUDA_SUCCESS) return code;
-  }
-  return CUDA_SUCCESS;
+// WhileItLives() of all of them.
+template <typename End>
+CUresult WhileTheyLive(const Contexts& contexts, const End& end, std::size_t first = 0) noexcept {
+  if (first == contexts.size()) return end();
+  return internal::WhileItLives(contexts[first],
+                                [&] { return WhileTheyLive(contexts, end, first + 1); });
 }
 
 absl::Status ReleaseStatus(CUresult code, const char* doing, const std::string& text) {
@@ -226,9 +228,9 @@ absl::Status Graph::Release() {
 
 CUresult Graph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
-  return internal::EndIfAlive(
-      CheckLives(contexts_), [this] { return internal::ResolvedDriver().GraphDestroy(graph_); },
-      [this] { static_cast<void>(Leak()); });
+  const CUresult code =
+      WhileTheyLive(contexts_, [this] { return internal::ResolvedDriver().GraphDestroy(graph_); });
+  return internal::SettleEnd(code, [this] { static_cast<void>(Leak()); });
 }
 
 ExecutableGraph::~ExecutableGraph() { static_cast<void>(Destroy()); }
@@ -288,8 +290,8 @@ CUresult ExecutableGraph::Destroy() noexcept {
     const internal::RelaxedScope relaxed;
     return relaxed.ok() ? internal::ResolvedDriver().GraphExecDestroy(graph_) : relaxed.result();
   };
-  return internal::EndIfAlive(CheckLives(contexts_), destroy,
-                              [this] { static_cast<void>(Leak()); });
+  return internal::SettleEnd(WhileTheyLive(contexts_, destroy),
+                             [this] { static_cast<void>(Leak()); });
 }
 
 CUGUEST_END_NAMESPACE

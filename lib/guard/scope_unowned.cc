@@ -98,8 +98,8 @@ class Match {
     return is_lowest ? !seen_.is_all || record.caller == nullptr
                      : seen_.entries[place - 1] == record.caller;
   }
-  // Where its entry lies, above one at `above`; -1 if it cannot. As low as it can, since that leaves
-  // most room to those above it.
+  // Where its entry lies, above one at `above`; -1 if it cannot. As low as it can, since that
+  // leaves most room to those above it.
   long PlaceOf(unsigned i, long above) const {
     const bool can_be_same = At(i).kind == Kind::kElided && above >= 0;
     for (long place = can_be_same ? above : above + 1; place < seen_.count; ++place) {
@@ -129,13 +129,11 @@ class Match {
   // at a place, and the end before the first of them that is there is known: in row 1 + the place,
   // column the end.
   using Row = int[Seen::kMost + 1];
-  long BestEnd(const Row& row) const {
-    return std::max_element(row, row + seen_.count + 1) - row;
-  }
+  long BestEnd(const Row& row) const { return std::max_element(row, row + seen_.count + 1) - row; }
   void Find() {
     Row rows[Seen::kMost + 1];
     unsigned char next_ends[kMost][Seen::kMost];  // of a record that is there, by its place
-    unsigned long long takes[kMost] = {};  // a bit for a row: whether the record is there
+    unsigned long long takes[kMost] = {};         // a bit for a row: whether the record is there
     for (Row& row : rows) {
       std::fill(row, row + seen_.count, kNever);
       row[seen_.count] = 0;

@@ -17,6 +17,7 @@
 #include "cuguest/internal/owned_object.h"
 #include "cuguest/status.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/share/context_hold.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -30,6 +31,8 @@ struct EndOutcome {
 // CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context.
 template <typename End>
 EndOutcome EndIn(const ContextRef& context, const End& end) noexcept {
+  const ContextHold hold(context);
+  if (hold.result() != CUDA_SUCCESS) return {hold.result(), ""};
   const RelaxedScope relaxed;
   if (!relaxed.ok()) return {relaxed.result(), ""};
   const ContextGuard guard(context);

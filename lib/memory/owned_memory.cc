@@ -23,6 +23,7 @@
 #include "lib/guard/nesting.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/memory/in_context.h"
+#include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -91,12 +92,13 @@ OrderedOutcome CallInOrder(const DriverTable& driver, const StreamRef& stream, c
                            const Call& call) noexcept {
   const StreamHold hold(use);
   if (!hold.ok()) return {CUDA_ERROR_INVALID_HANDLE, kDestroyedMeanwhile, false, true, hold.last()};
+  const ContextHold home(stream.context());
   std::optional<ContextGuard> guard;
-  CUresult code = CUDA_SUCCESS;
-  if (MeansCurrent(stream.get())) {
-    code = guard.emplace(stream.context(), GuardMode::kElide, Location::Here()).result();
-  } else {
-    code = stream.context().Check();
+  CUresult code = home.result();
+  if (code == CUDA_SUCCESS) {
+    code = MeansCurrent(stream.get())
+               ? guard.emplace(stream.context(), GuardMode::kElide, Location::Here()).result()
+               : stream.context().Check();
   }
   const auto refused = [&] {
     return OrderedOutcome{code, Advice(code), code == CUDA_ERROR_CONTEXT_IS_DESTROYED};
@@ -374,6 +376,8 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* const driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
+  const ContextHold hold(stream_.context());
+  if (hold.result() != CUDA_SUCCESS) return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
   const ContextGuard guard(stream_.context());
   if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
@@ -403,8 +407,9 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
   const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
   const bool is_gone_with_stream = range_.context == stream.context();
+  const ContextHold home(range_.context);
   if (range_.context.get() != nullptr && !is_gone_with_stream) {
-    code = range_.context.Check();
+    code = home.result() != CUDA_SUCCESS ? home.result() : range_.context.Check();
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
     if (code != CUDA_SUCCESS) return Settle(code);
   }

@@ -11,7 +11,7 @@
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
-#include "lib/core/end_if_alive.h"
+#include "lib/core/settle_end.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -108,10 +108,9 @@ GreenContext::~GreenContext() { static_cast<void>(End()); }
 
 CUresult GreenContext::End() noexcept {
   if (state_.green == nullptr) return CUDA_SUCCESS;
-  return internal::EndIfAlive(
-      state_.incarnation.Check(),
-      [this] { return internal::ResolvedDriver().GreenCtxDestroy(state_.green); },
-      [this] { state_ = State(); });
+  CUresult code = state_.incarnation.Check();
+  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GreenCtxDestroy(state_.green);
+  return internal::SettleEnd(code, [this] { state_ = State(); });
 }
 
 absl::Status GreenContext::Release() {

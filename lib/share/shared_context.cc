@@ -6,6 +6,7 @@
 
 #include "cuguest/primary_context.h"
 #include "lib/core/failure.h"
+#include "lib/share/context_hold.h"
 #include "lib/share/ending.h"
 #include "lib/share/owed.h"
 #include "lib/share/registry.h"
@@ -61,7 +62,7 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
 
 CUresult Leave(Reference& reference) noexcept { return Registry::Leave(reference); }
 
-void GiveBack(Reference reference) {
+void LeaveOrOwe(Reference reference) {
   internal::GiveBackOrOwe<Reference, &Leave>(reference, "a SharedContext");
 }
 
@@ -101,7 +102,7 @@ Error AttachFirst(Registry* registry, const ContextRef& context, Reference* refe
   // Meanwhile its last holder may have destroyed it and freed its slot.
   const CUresult alive = context.Check();
   if (alive == CUDA_SUCCESS) return {};
-  GiveBack(*reference);
+  LeaveOrOwe(*reference);
   return OfContext(Failure(alive, kAttach), context.get());
 }
 
@@ -112,7 +113,7 @@ Error AttachAsked(Registry* registry, CUcontext context, const ContextRef& incar
                   CUresult alive, Reference* reference) {
   const bool has_joined = reference->slot != nullptr;
   if (alive == CUDA_SUCCESS && has_joined && reference->slot->IsFor(incarnation)) return {};
-  if (has_joined) GiveBack(*reference);
+  if (has_joined) LeaveOrOwe(*reference);
   if (alive != CUDA_SUCCESS) return OfContext(Failure(alive, kAttach), context);
   return AttachFirst(registry, incarnation, reference);
 }
@@ -285,6 +286,7 @@ SharedContext::SharedContext(const Error& error, const ContextRef& incarnation,
   incarnation_ = incarnation;
   slot_ = reference.slot;
   stripe_ = reference.stripe;
+  internal::ContextHold::Begin();
 }
 
 SharedContext::SharedContext(const SharedContext& other) noexcept
@@ -310,7 +312,7 @@ SharedContext& SharedContext::operator=(SharedContext other) noexcept {
 
 SharedContext::~SharedContext() {
   internal::EndOwed();
-  if (slot_ != nullptr) GiveBack({slot_, stripe_});
+  if (slot_ != nullptr) LeaveOrOwe({slot_, stripe_});
 }
 
 SharedContext::Owner SharedContext::owner() const noexcept {
@@ -344,5 +346,29 @@ Error SharedContext::Release() noexcept {
   }
   return OfContext(Failure(code, "detach the last reference to"), context);
 }
+
+namespace internal {
+
+void ContextHold::BeginHold(const ContextRef& context, ContextHold* hold) noexcept {
+  Reference reference;
+  const unsigned long long id = context.id();
+  const auto outcome = Registry::IfFound()->Join(context.get(), &id, &reference);
+  if (outcome == Registry::Outcome::kClosing) hold->result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (outcome != Registry::Outcome::kJoined) return;
+  if (!reference.slot->IsFor(context)) return LeaveOrOwe(reference);
+  hold->slot_ = reference.slot;
+  hold->stripe_ = reference.stripe;
+}
+
+void ContextHold::EndHold(Slot* slot, int stripe) noexcept { LeaveOrOwe({slot, stripe}); }
+
+void ContextHold::Begin() noexcept {
+  static constexpr Calls kCalls = {&BeginHold, &EndHold};
+  if (g_calls.load(std::memory_order_relaxed) == nullptr) {
+    g_calls.store(&kCalls, std::memory_order_release);
+  }
+}
+
+}  // namespace internal
 
 CUGUEST_END_NAMESPACE

@@ -12,8 +12,9 @@
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/end_if_alive.h"
+#include "lib/core/settle_end.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -95,15 +96,14 @@ CUresult Ask(const DriverTable& driver, const StreamRef& stream,
 
 // Destroys what its context has not taken along.
 CUresult EndIfThere(StreamRef& stream) noexcept {
-  const CUresult alive = stream.context().Check();
-  return alive == CUDA_SUCCESS ? internal::EndStream(stream) : alive;
+  return internal::WhileItLives(stream.context(), [&] { return internal::EndStream(stream); });
 }
 
 // The same of an event and its context.
 using OwnEvent = std::pair<CUevent, ContextRef>;
 CUresult EndEvent(OwnEvent& event) noexcept {
-  const CUresult alive = event.second.Check();
-  return alive == CUDA_SUCCESS ? internal::ResolvedDriver().EventDestroy(event.first) : alive;
+  return internal::WhileItLives(
+      event.second, [&] { return internal::ResolvedDriver().EventDestroy(event.first); });
 }
 
 }  // namespace
@@ -216,10 +216,11 @@ absl::Status Stream::Release() {
   if (get() == nullptr) return absl::OkStatus();
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const StreamRef ref = ref_;
-  const StreamCall in(*driver, ref);
-  const CUresult code = internal::EndIfAlive(
-      in.refusal(), [&] { return internal::EndStream(ref); },
-      [this] { static_cast<void>(Leak()); });
+  const internal::ContextHold hold(ref.context());
+  CUresult code = hold.result();
+  if (code == CUDA_SUCCESS) code = StreamCall(*driver, ref).refusal();
+  if (code == CUDA_SUCCESS) code = internal::EndStream(ref);
+  code = internal::SettleEnd(code, [this] { static_cast<void>(Leak()); });
   return StreamStatus(code, "destroy a stream", ref);
 }
 
@@ -257,9 +258,8 @@ absl::Status Event::Release() {
 
 CUresult Event::Destroy() noexcept {
   if (get() == nullptr) return CUDA_SUCCESS;
-  return internal::EndIfAlive(
-      context().Check(), [this] { return internal::ResolvedDriver().EventDestroy(get()); },
-      [this] { static_cast<void>(Leak()); });
+  OwnEvent event = {get(), context()};
+  return internal::SettleEnd(EndEvent(event), [this] { static_cast<void>(Leak()); });
 }
 
 absl::Status Event::Record(const StreamRef& stream) {

@@ -29,6 +29,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -98,8 +99,8 @@ bool RecordLast(UsedStream* used) noexcept {
 
 // Destroys a stream whose Stream has ended.
 CUresult DestroyHandedOver(StreamRef& stream) noexcept {
-  const CUresult alive = stream.context().Check();
-  return alive == CUDA_SUCCESS ? ResolvedDriver().StreamDestroy(stream.get()) : alive;
+  return WhileItLives(stream.context(),
+                      [&] { return ResolvedDriver().StreamDestroy(stream.get()); });
 }
 
 // One user less.
@@ -113,8 +114,9 @@ void Leave(UsedStream* used) noexcept {
     *place = used->next;
   }
   const CUevent last = used->last.load(std::memory_order_relaxed);
-  if (last != nullptr && used->stream.context().Check() == CUDA_SUCCESS) {
-    static_cast<void>(ResolvedDriver().EventDestroy(last));
+  if (last != nullptr) {
+    static_cast<void>(
+        WhileItLives(used->stream.context(), [&] { return ResolvedDriver().EventDestroy(last); }));
   }
   delete used;
 }

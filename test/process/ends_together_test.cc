@@ -4,7 +4,8 @@
 // any of its driver calls while the other one ends, or while a child is forked in which the other
 // one ends. Nobody waits, or the program would not end; all memory is freed; the stream is
 // destroyed exactly once; and nothing calls the driver with a stream that is destroyed, at which
-// the simulation ends the program.
+// the simulation ends the program. The same of what is in a shared context and the last holder of
+// that.
 //
 // test/schedules/stream_use_test.cc has every schedule of it, with a model of the driver.
 
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,11 +24,17 @@
 
 #include "absl/status/status.h"
 #include "cudasim/sim.h"
+#include "cuguest/array.h"
 #include "cuguest/capture_scope.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/graph.h"
 #include "cuguest/incident.h"
+#include "cuguest/per_context.h"
+#include "cuguest/pinned_buffer.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
+#include "cuguest/surface_object.h"
 #include "test/support/held_locks.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
@@ -354,6 +362,133 @@ void AnAllocationAndItsStream() {
   CHECK(refused > 0);
 }
 
+// What ends in a shared context, at any of whose driver calls the last holder ends.
+struct InHome {
+  const char* name;
+  // An object in `home`, and what ends it.
+  std::function<void()> (*make)(const ContextRef& home);
+};
+template <typename T, typename... Args>
+std::function<void()> Ending(absl::StatusOr<T> made) {
+  CHECK(made.ok());
+  const auto object = std::make_shared<T>(*std::move(made));
+  return [object] { Drop(object.get()); };
+}
+template <typename T>
+std::function<void()> Releasing(absl::StatusOr<T> made) {
+  CHECK(made.ok());
+  const auto object = std::make_shared<T>(*std::move(made));
+  return [object] {
+    const absl::Status status = object->Release();  // where the home was faster it has gone along
+    CHECK(status.ok() || cuguest::ResultOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  };
+}
+
+using cuguest::Array;
+using cuguest::Event;
+using cuguest::Graph;
+using cuguest::PinnedBuffer;
+using cuguest::StreamRef;
+using cuguest::SurfaceObject;
+
+Array MakeArray(const ContextRef& home) {
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  shape.Width = 8;
+  shape.Height = 8;
+  shape.Format = CU_AD_FORMAT_FLOAT;
+  shape.NumChannels = 1;
+  shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  return Array::Create(home, shape).value();
+}
+// Of a Stream that ends first, and leaves its stream to the buffer.
+std::function<void()> BufferOfAStream(const ContextRef& home) {
+  auto stream = std::make_shared<Stream>(Stream::Create(home).value());
+  auto buffer = std::make_shared<DeviceBuffer<int>>(
+      DeviceBuffer<int>::AllocateAsync(stream->ref(), kInts).value());
+  Drop(stream.get());
+  return [buffer] { Drop(buffer.get()); };
+}
+std::function<void()> BufferAndStream(const ContextRef& home) {
+  auto stream = std::make_shared<Stream>(Stream::Create(home).value());
+  auto buffer = std::make_shared<DeviceBuffer<int>>(
+      DeviceBuffer<int>::AllocateAsync(stream->ref(), kInts).value());
+  return [buffer, stream] {
+    Drop(buffer.get());
+    Drop(stream.get());
+  };
+}
+std::function<void()> CacheEntry(const ContextRef& home) {
+  auto cache = std::make_shared<cuguest::PerContext<Stream>>();
+  CHECK(cache->GetOrMake(home, [](const ContextRef& at) { return Stream::Create(at); }).ok());
+  return [cache, home] { cache->Forget(home); };
+}
+
+const InHome kInHome[] = {
+    {"~Stream", [](const ContextRef& home) { return Ending(Stream::Create(home)); }},
+    {"Stream::Release", [](const ContextRef& home) { return Releasing(Stream::Create(home)); }},
+    {"~Event", [](const ContextRef& home) { return Ending(Event::Create(home)); }},
+    {"Event::Release", [](const ContextRef& home) { return Releasing(Event::Create(home)); }},
+    {"~DeviceBuffer",
+     [](const ContextRef& home) { return Ending(DeviceBuffer<int>::Allocate(home, kInts)); }},
+    {"DeviceBuffer::Release",
+     [](const ContextRef& home) { return Releasing(DeviceBuffer<int>::Allocate(home, kInts)); }},
+    {"~DeviceBuffer of stream 0",
+     [](const ContextRef& home) {
+       return Ending(DeviceBuffer<int>::AllocateAsync(StreamRef::Borrow(nullptr, home), kInts));
+     }},
+    {"~DeviceBuffer of a Stream that has ended", &BufferOfAStream},
+    {"~DeviceBuffer and ~Stream", &BufferAndStream},
+    {"~PinnedBuffer",
+     [](const ContextRef& home) { return Ending(PinnedBuffer<int>::Allocate(home, kInts)); }},
+    {"~Array", [](const ContextRef& home) { return Ending<Array>(MakeArray(home)); }},
+    {"~SurfaceObject",
+     [](const ContextRef& home) {
+       auto array = std::make_shared<Array>(MakeArray(home));
+       auto object = std::make_shared<SurfaceObject>(SurfaceObject::Create(*array).value());
+       return std::function<void()>([array, object] {
+         Drop(object.get());
+         Drop(array.get());
+       });
+     }},
+    {"~Graph", [](const ContextRef& home) { return Ending(Graph::Create(home)); }},
+    {"~ExecutableGraph",
+     [](const ContextRef& home) { return Ending(Graph::Create(home).value().Instantiate()); }},
+    {"PerContext::Forget", &CacheEntry},
+};
+
+// At a driver call of one the other one ends. The context is destroyed once, whoever does it, and
+// nothing is left.
+void AHomeAndWhatIsInIt() {
+  for (const InHome& in : kInHome) {
+    for (const bool stops_home : {false, true}) {
+      std::printf("%s, and ~SharedContext, %s at a call\n", in.name,
+                  stops_home ? "the latter" : "the former");
+      int places = 0;
+      int destroyed_by_end = 0;
+      for (bool stands = true; stands; ++places) {
+        const cudasim::SimLive before = Sim::Live();
+        auto home = cuguest::SharedContext::Create(cuguest::Device::Borrow(0));
+        CHECK(home.ok());
+        const std::function<void()> end = in.make(home.context());
+        const std::function<void()> end_home = [&] { Drop(&home); };
+        Sim::ResetCalls();
+        Thread thread(places, stops_home ? end_home : end);
+        stands = !thread.is_done();
+        (stops_home ? end : end_home)();
+        destroyed_by_end += Sim::Calls("cuCtxDestroy") == 0 ? 1 : 0;
+        thread.GoOn();
+        CHECK(Sim::Calls("cuCtxDestroy") == 1);
+        cudasim::SimLive left = Sim::Live();
+        if (stops_home) left.graphs = before.graphs;  // is let go where its context is over
+        CHECK(left == before);
+        CHECK(cuguest::IncidentCount() == 0);
+      }
+      CHECK(places > 1);
+      CHECK(stops_home || destroyed_by_end > 0);
+    }
+  }
+}
+
 #ifdef __SANITIZE_THREAD__
 std::string NoForks() { return "forks with threads"; }
 #else
@@ -431,6 +566,7 @@ int main(int argc, char** argv) {
           {"refused_when_handed_over", &Watched<&RefusedWhenHandedOver>, {}, 0, on},
           {"a_capture_and_its_stream", &Watched<&ACaptureAndItsStream>, {}, 0, on},
           {"an_allocation_and_its_stream", &Watched<&AnAllocationAndItsStream>, {}, 0, on},
+          {"a_home_and_what_is_in_it", &Watched<&AHomeAndWhatIsInIt>, {}, 0, on},
           {"with_a_child", &Watched<&WithAChild>, {}, 0, on, {}, &NoForks},
           {"in_a_child", &Watched<&InAChild>, {}, 0, on, {}, &NoForks},
       });

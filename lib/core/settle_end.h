@@ -2,8 +2,8 @@
 //
 // The end of what an owner has in a context.                                           tier: 0
 
-#ifndef CUGUEST_LIB_CORE_END_IF_ALIVE_H_
-#define CUGUEST_LIB_CORE_END_IF_ALIVE_H_
+#ifndef CUGUEST_LIB_CORE_SETTLE_END_H_
+#define CUGUEST_LIB_CORE_SETTLE_END_H_
 
 #include <cuda.h>
 
@@ -11,11 +11,10 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// `alive` is what its context has answered, `destroy` destroys it, and `let_go` makes the owner
+// `code` is what came of destroying it, or what its context has answered; `let_go` makes the owner
 // forget it where nothing is left. Without a text: destructors, too, must do without memory.
-template <typename Destroy, typename LetGo>
-CUresult EndIfAlive(CUresult alive, const Destroy& destroy, const LetGo& let_go) noexcept {
-  CUresult code = alive == CUDA_SUCCESS ? destroy() : alive;
+template <typename LetGo>
+CUresult SettleEnd(CUresult code, const LetGo& let_go) noexcept {
   // The process is ending, and the driver has taken everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) let_go();
@@ -24,4 +23,4 @@ CUresult EndIfAlive(CUresult alive, const Destroy& destroy, const LetGo& let_go)
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CORE_END_IF_ALIVE_H_
+#endif  // CUGUEST_LIB_CORE_SETTLE_END_H_
