@@ -115,7 +115,7 @@ class Match {
   // before it that is there and the end before the next one, or as another push that is gone, too.
   bool CanHaveFound(unsigned i, long above, long end) const {
     const CUcontext caller = At(i).caller;
-    if (above < 0 && (caller == nullptr || !seen_.is_all)) return true;
+    if (above < 0 && caller == nullptr) return true;
     for (long place = std::max(above, 0L); place < end; ++place) {
       if (seen_.entries[place] == caller) return true;
     }
@@ -129,7 +129,14 @@ class Match {
   // at a place, and the end before the first of them that is there is known: in row 1 + the place,
   // column the end.
   using Row = int[Seen::kMost + 1];
-  long BestEnd(const Row& row) const { return std::max_element(row, row + seen_.count + 1) - row; }
+  // Of the best the highest, which leaves fewest entries above what is found.
+  long BestEnd(const Row& row) const {
+    long best = 0;
+    for (long end = 1; end <= seen_.count; ++end) {
+      if (row[end] >= row[best]) best = end;
+    }
+    return best;
+  }
   void Find() {
     Row rows[Seen::kMost + 1];
     unsigned char next_ends[kMost][Seen::kMost];  // of a record that is there, by its place

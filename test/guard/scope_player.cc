@@ -453,6 +453,7 @@ class Player {
     }
     if (is_clean_ && (has_twice_ || contexts_.HasDied('M'))) return false;
     pairs_ += top->context;
+    is_at_limit_ = is_at_limit_ || callees_.find(top->context) != std::string::npos;
     is_at_limit_ = is_at_limit_ || (!is_clean_ && (waits_ || has_twice_));
     has_mail_ = waits_;
     Forget(top);
@@ -489,6 +490,7 @@ class Player {
     }
     looks_same_ = looks_same_ || has_twice_;
     is_at_limit_ = is_at_limit_ || (!pops && pairs_.find(step.context) != std::string::npos);
+    if (!pops) callees_ += step.context;
     looks_same_ = looks_same_ || (!pops && !host_.empty() && host_.back() == step.context);
     ++faults_;
     is_certain_ = sequence_.its == Class::kRawFaults && !pops && IsNowhere(step.context);
@@ -509,6 +511,7 @@ class Player {
   CUresult code_ = CUDA_SUCCESS;
   bool says_over_ = false;
   bool has_mail_ = false;     // a scope was ended elsewhere, and is not closed yet
+  std::string callees_;       // contexts that callees have left on the stack
   std::string pairs_;         // of a cuguest_push() and a pop by hand: the contexts
   bool is_repeated_ = false;  // a scope or a push entered what is on the stack
   bool has_twice_ = false;    // the host has a context on its stack twice
