@@ -12,7 +12,6 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
 
-
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct Slot;

@@ -4,7 +4,8 @@
 
 What the pages below and the comments of these headers say without exception of guards, scopes and stacks stands in
 sentences.txt, word for word, beside the test that fails where it is untrue: a sentence that is changed, added or
-removed fails here until its test is looked at again. --list prints the sentences that it asks for.
+removed fails here until its test is looked at again. So does every promise of the sections below. --list prints the
+sentences that it asks for.
 
 sentences.txt: [PAGE], then a sentence in a line, " => ", and the tests, each a file below test/ and the cases in it.
 """
@@ -18,6 +19,7 @@ root = pathlib.Path(sys.argv[1]).resolve()
 PAGES = ("README.md", "docs/index.md", "docs/concepts.md", "docs/c.md", "docs/python.md", "include/cuguest/context_guard.h",
          "include/cuguest/exact_guard.h", "include/cuguest/host_scope.h", "include/cuguest/context_scope.h",
          "include/cuguest/no_context_guard.h", "include/cuguest/c.h")
+SECTIONS = (("docs/guarantees.md", "## Sharing and caching"),)  # tables: the promises are the first column
 ABSOLUTE = re.compile(r"\b(never|always|whatever|however|in any order|at most|nothing|neither|no matter|any number)\b", re.I)
 SUBJECT = re.compile(r"\b(guards?|scopes?|stacks?|pairs?|entry|callee|is current)\b", re.I)
 FIELDS = r"(?=\b(?:Stack|Count|Threads|Errors|Cost|Driver):)"
@@ -32,11 +34,21 @@ def paragraphs(page):
     return (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n|\n~+\n|\n(?=- |\|| *CUDA_ERROR_)|\n(?=\w+: )", text))
 
 
+def split(paragraph):
+    return re.split(r"(?<=[.:])\s+(?=[A-Z`*\[])|(?<=\.) (?=\d\.)|" + FIELDS, paragraph)
+
+
 def sentences(page):
     for paragraph in paragraphs(page):
-        for sentence in re.split(r"(?<=[.:])\s+(?=[A-Z`*\[])|(?<=\.) (?=\d\.)|" + FIELDS, paragraph):
+        for sentence in split(paragraph):
             if ABSOLUTE.search(sentence) and SUBJECT.search(sentence):
                 yield sentence.strip()
+
+
+def promises(page, title):
+    section = (root / page).read_text().split(f"\n{title}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (?!promise \|)(.*?) \|", section, re.M)
+    return (sentence.strip() for row in rows for sentence in split(row))
 
 
 def table():
@@ -55,15 +67,16 @@ def untested(tests):
         path, *cases = named.split()
         file = root / path if path.startswith("subprojects/") else root / "test" / path
         text = file.read_text() if file.exists() else None
-        if text is None or not cases and not re.search(r"_TEST_CASE|int main|^def test_|^check\(", text, re.M):
+        if text is None or not cases and not re.search(r"_TEST_CASE|int main|schedules::Groups\(\)|^def test_|^check\(", text, re.M):
             yield path
         for case in cases:
-            if text and not re.search(rf"(_TEST_CASE\(|\bvoid |\bdef ){case}\b|^\w+_TEST\({case}\b", text):
+            if text and not re.search(rf"(_TEST_CASE\(\s*|\bvoid |\bdef |{{\"){case}\b|^\w+_TEST\({case}\b", text):
                 yield f"{path} {case}"
 
 
 def main():
     said = collections.Counter((page, sentence) for page in PAGES for sentence in sentences(page))
+    said.update((page, sentence) for page, title in SECTIONS for sentence in promises(page, title))
     if "--list" in sys.argv:
         for page, sentence in said:
             print(page, sentence, sep=": ")
