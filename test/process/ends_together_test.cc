@@ -365,7 +365,7 @@ void AnAllocationAndItsStream() {
 // What ends in a shared context, at any of whose driver calls the last holder ends.
 struct InHome {
   const char* name;
-  // An object in `home`, and what ends it.
+  // Makes an object in `home`; the result destroys it.
   std::function<void()> (*make)(const ContextRef& home);
 };
 template <typename T, typename... Args>
@@ -456,7 +456,7 @@ const InHome kInHome[] = {
     {"PerContext::Forget", &CacheEntry},
 };
 
-// At a driver call of one the other one ends. The context is destroyed once, whoever does it, and
+// At a driver call of one the other one ends. The context is destroyed once, by either thread, and
 // nothing is left.
 void AHomeAndWhatIsInIt() {
   for (const InHome& in : kInHome) {
