@@ -58,12 +58,12 @@ absl::Status CheckLives(const char* doing, const Contexts& contexts, const Conte
   return absl::OkStatus();
 }
 
-// WhileItLives() of all of them.
+// WhileAlive() of all of them.
 template <typename End>
-CUresult WhileTheyLive(const Contexts& contexts, const End& end, std::size_t first = 0) noexcept {
+CUresult WhileAllAlive(const Contexts& contexts, const End& end, std::size_t first = 0) noexcept {
   if (first == contexts.size()) return end();
-  return internal::WhileItLives(contexts[first],
-                                [&] { return WhileTheyLive(contexts, end, first + 1); });
+  return internal::WhileAlive(contexts[first],
+                              [&] { return WhileAllAlive(contexts, end, first + 1); });
 }
 
 absl::Status ReleaseStatus(CUresult code, const char* doing, const std::string& text) {
@@ -229,7 +229,7 @@ absl::Status Graph::Release() {
 CUresult Graph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
   const CUresult code =
-      WhileTheyLive(contexts_, [this] { return internal::ResolvedDriver().GraphDestroy(graph_); });
+      WhileAllAlive(contexts_, [this] { return internal::ResolvedDriver().GraphDestroy(graph_); });
   return internal::SettleEnd(code, [this] { static_cast<void>(Leak()); });
 }
 
@@ -290,7 +290,7 @@ CUresult ExecutableGraph::Destroy() noexcept {
     const internal::RelaxedScope relaxed;
     return relaxed.ok() ? internal::ResolvedDriver().GraphExecDestroy(graph_) : relaxed.result();
   };
-  return internal::SettleEnd(WhileTheyLive(contexts_, destroy),
+  return internal::SettleEnd(WhileAllAlive(contexts_, destroy),
                              [this] { static_cast<void>(Leak()); });
 }
 

@@ -60,9 +60,9 @@ class ContextHold {
   CUresult result_ = CUDA_SUCCESS;
 };
 
-// What `end` gives, where the context lives, and is held; else what it has answered.
+// What `end` gives, called where the context is alive and while it is held; else why not.
 template <typename End>
-CUresult WhileItLives(const ContextRef& context, const End& end) noexcept {
+CUresult WhileAlive(const ContextRef& context, const End& end) noexcept {
   const ContextHold hold(context);
   CUresult code = hold.result();
   if (code == CUDA_SUCCESS) code = context.Check();

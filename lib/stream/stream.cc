@@ -96,14 +96,14 @@ CUresult Ask(const DriverTable& driver, const StreamRef& stream,
 
 // Destroys what its context has not taken along.
 CUresult EndIfThere(StreamRef& stream) noexcept {
-  return internal::WhileItLives(stream.context(), [&] { return internal::EndStream(stream); });
+  return internal::WhileAlive(stream.context(), [&] { return internal::EndStream(stream); });
 }
 
 // The same of an event and its context.
 using OwnEvent = std::pair<CUevent, ContextRef>;
 CUresult EndEvent(OwnEvent& event) noexcept {
-  return internal::WhileItLives(
-      event.second, [&] { return internal::ResolvedDriver().EventDestroy(event.first); });
+  return internal::WhileAlive(event.second,
+                              [&] { return internal::ResolvedDriver().EventDestroy(event.first); });
 }
 
 }  // namespace

@@ -99,8 +99,7 @@ bool RecordLast(UsedStream* used) noexcept {
 
 // Destroys a stream whose Stream has ended.
 CUresult DestroyHandedOver(StreamRef& stream) noexcept {
-  return WhileItLives(stream.context(),
-                      [&] { return ResolvedDriver().StreamDestroy(stream.get()); });
+  return WhileAlive(stream.context(), [&] { return ResolvedDriver().StreamDestroy(stream.get()); });
 }
 
 // One user less.
@@ -116,7 +115,7 @@ void Leave(UsedStream* used) noexcept {
   const CUevent last = used->last.load(std::memory_order_relaxed);
   if (last != nullptr) {
     static_cast<void>(
-        WhileItLives(used->stream.context(), [&] { return ResolvedDriver().EventDestroy(last); }));
+        WhileAlive(used->stream.context(), [&] { return ResolvedDriver().EventDestroy(last); }));
   }
   delete used;
 }

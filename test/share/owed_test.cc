@@ -41,6 +41,7 @@ BOOST_AUTO_TEST_SUITE(owed)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -254,6 +255,51 @@ BOOST_AUTO_TEST_CASE(what_is_owed_is_owed_until_it_is_taken) {
   BOOST_TEST(IsActive());
   { const PrimaryContext empty; }
   BOOST_TEST(!IsActive());
+}
+
+// What fails for another reason when it is given back is tried no more, and keeps nothing else.
+BOOST_AUTO_TEST_CASE(what_fails_when_it_is_given_back_is_lost, *cuguest_test::OnlySim()) {
+  for (const char* entry : {"cuCtxDestroy", "cuCtxGetId", "cuCtxGetApiVersion", "cuCtxGetCurrent",
+                            "cuCtxPushCurrent", "cuDevicePrimaryCtxRelease", "cuStreamDestroy",
+                            "cuEventDestroy", "cuMemFree", "cuMemFreeHost"}) {
+    for (const unsigned nth : {1U, 2U, 3U}) {
+      BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
+        const OwnContext own;
+        const ContextRef ref = ContextRef::Borrow(own.get());
+        SharedContext made = SharedContext::Create(kFirst);
+        const CUcontext handle = made.get();
+        const ContextRef shared = made.context();
+        PrimaryContext primary = PrimaryContext::Retain(kFirst);
+        auto stream = Stream::Create(ref);
+        auto event = Event::Create(ref);
+        auto buffer = DeviceBuffer<int>::Allocate(ref, 16);
+        auto pinned = PinnedBuffer<int>::Allocate(ref, 16);
+        InAHostFunction([&] {
+          { const SharedContext gone = std::move(made); }
+          { const PrimaryContext gone = std::move(primary); }
+          { const Stream gone = *std::move(stream); }
+          { const Event gone = *std::move(event); }
+          { const DeviceBuffer<int> gone = *std::move(buffer); }
+          { const PinnedBuffer<int> gone = *std::move(pinned); }
+        });
+        BOOST_TEST(cuguest_test::TakeIncidents().size() == 6U);
+        Sim::FailCall(entry, nth, CUDA_ERROR_UNKNOWN);
+        { const PrimaryContext empty; }
+        Sim::ClearFaults();
+        Sim::ResetCalls();
+        { const PrimaryContext empty; }
+        BOOST_TEST(Sim::TotalCalls() == 0U);
+        if (IsActive()) BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+        BOOST_TEST(!IsActive());
+        // Nobody is attached to what was not destroyed.
+        if (shared.IsAlive()) {
+          BOOST_TEST(SharedContext::Attach(shared).use_count() == 1U);
+          BOOST_TEST(RAW(cuCtxDestroy)(handle) == CUDA_SUCCESS);
+        }
+        static_cast<void>(cuguest_test::TakeIncidents());
+      }
+    }
+  }
 }
 
 // Without memory to remember it, it is lost, and the incident says so.
