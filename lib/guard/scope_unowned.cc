@@ -95,17 +95,27 @@ class Match {
     if (record.kind == Kind::kElided) return true;
     if (record.kind == Kind::kExact) return place == static_cast<long>(record.extra);
     const bool is_lowest = place == 0;
-    return is_lowest ? !seen_.is_all || record.caller == nullptr
+    return is_lowest ? IsOnUnknown(place) || record.caller == nullptr
                      : seen_.entries[place - 1] == record.caller;
   }
+  // Whether nothing says what the entry at `place` was pushed on.
+  bool IsOnUnknown(long place) const { return place == 0 && !seen_.is_all; }
   // Where its entry lies, above one at `above`; -1 if it cannot. As low as it can, since that
-  // leaves most room to those above it.
+  // leaves most room to those above it; at the lowest place, if that is on what is not known, only
+  // where no other can be.
   long PlaceOf(unsigned i, long above) const {
     const bool can_be_same = At(i).kind == Kind::kElided && above >= 0;
+    long on_unknown = -1;
     for (long place = can_be_same ? above : above + 1; place < seen_.count; ++place) {
-      if (CanLie(At(i), place)) return place;
+      if (!CanLie(At(i), place)) continue;
+      if (!IsOnUnknown(place)) return place;
+      on_unknown = place;
     }
-    return -1;
+    return on_unknown;
+  }
+  int WorthAt(unsigned i, long place) const {
+    if (!IsPush(At(i))) return kScope;
+    return IsOnUnknown(place) ? 0 : 1;
   }
   // What was pushed before it, and is gone, has found what lies below this.
   long EndBefore(unsigned i, long place) const {
@@ -155,7 +165,7 @@ class Match {
         if (place >= 0) {
           const long next_end = BestEnd(rows[place + 1]);
           next_ends[i][place] = static_cast<unsigned char>(next_end);
-          with = rows[place + 1][next_end] + (is_push ? 1 : kScope);
+          with = rows[place + 1][next_end] + WorthAt(i, place);
         }
         for (long end = 0; is_push && end <= seen_.count; ++end) {
           if (row[end] > kNever && !CanHaveFound(i, above, end)) row[end] -= kUnexplained;
@@ -182,41 +192,43 @@ class Match {
   unsigned count_ = 0;
 };
 
-// But the one at `kept`. Whether that one is there, too.
-bool ForgetPoppedBut(unsigned kept) {
+void ForgetPopped() {
   Seen seen;
-  if (!See(&seen)) return true;
+  if (!See(&seen)) return;
   const Match match(seen);
   for (unsigned slot = records::Depth(); slot-- > 0;) {
-    if (slot != kept && match.IsGone(slot)) records::Free(slot);
+    if (match.IsGone(slot)) records::Free(slot);
   }
-  return kept == records::kNowhere || !match.IsGone(kept);
 }
 
-void ForgetPopped() { static_cast<void>(ForgetPoppedBut(records::kNowhere)); }
-
-// The push below the one at `slot` with no scope between them; `slot` itself if there is none.
-unsigned PushBelow(unsigned slot) {
-  for (unsigned i = slot; i-- > 0;) {
-    const Record& older = records::At(i);
-    if (!records::IsOpen(older) || older.kind == Kind::kCaptureMode) continue;
-    return IsPush(older) ? i : slot;
+// The push that a pop means which has taken `popped` off for the one at `slot`: that one, or where
+// pops by hand have done its work, the next one below it that was there; no scope lies between
+// them.
+unsigned MeantInstead(unsigned slot, CUcontext popped) {
+  Seen seen;
+  if (!See(&seen) || seen.count == Seen::kMost) return slot;
+  seen.entries[seen.count++] = popped;
+  const Match match(seen);
+  for (unsigned i = slot + 1; i-- > 0;) {
+    const Record& record = records::At(i);
+    if (!records::IsOpen(record) || record.kind == Kind::kCaptureMode) continue;
+    if (!IsPush(record)) break;
+    if (!match.IsGone(i)) return i;
   }
   return slot;
 }
 
-// Where a pop by hand has done what this one was meant for, this one does what an older push's was
-// meant for.
 CUresult CloseUnowned(unsigned slot) {
   nesting::FirstLook look = nesting::Look(records::At(slot));
-  if (!look.is_clean && look.code == CUDA_SUCCESS &&
-      stack::Push(Incarnation::Unknown(look.popped)) == CUDA_SUCCESS) {
-    if (!ForgetPoppedBut(slot)) {
-      const unsigned older = PushBelow(slot);
-      if (older != slot) records::Free(slot);
-      slot = older;
+  if (!look.is_clean && look.code == CUDA_SUCCESS) {
+    const unsigned meant = MeantInstead(slot, look.popped);
+    for (; slot > meant; --slot) {
+      if (slot < records::Depth() && IsPush(records::At(slot))) records::Free(slot);
     }
-    look = nesting::Look(records::At(slot));
+    const Record& record = records::At(meant);
+    CUcontext now = nullptr;
+    look.is_clean = look.popped == record.ours.context && stack::Current(&now) == CUDA_SUCCESS &&
+                    now == record.caller;
   }
   const Record& record = records::At(slot);
   return nesting::CloseAfter(slot, look, {record.file, record.line});
