@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a caller asks before it works: about the process, and about devices.
+// Before a caller works: where its driver is, and what it asks about the process and about devices.
 
 #include <algorithm>
 
 #include "cuguest/c.h"
 #include "cuguest/free_memory.h"
 #include "lib/capi/c_storage.h"
+#include "lib/core/driver_access.h"
 #include "lib/core/failure.h"
+
+int cuguest_driver_adopt(cuguest_driver_lookup lookup, void* user) {
+  if (lookup == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cuguest::internal::DriverOutcome outcome =
+      cuguest::internal::AdoptDriver(lookup, user, cuguest::internal::DriverNeeds::kGuards);
+  return outcome.problem == cuguest::DriverTable::Problem::kInUse ? CUDA_ERROR_ILLEGAL_STATE
+                                                                  : outcome.code;
+}
 
 int cuguest_is_initialized(void) { return cuguest::internal::IsDriverInitialized() ? 1 : 0; }
 

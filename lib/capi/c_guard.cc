@@ -18,6 +18,14 @@ CUresult EnterGuard(cuguest_guard* guard, const Context& ours, int mode, Locatio
                     [&](Scope* scope) { scope->Enter(ours, mode == CUGUEST_ALWAYS_PUSH, where); });
 }
 
+using GuardStorage = StorageOf<Scope, cuguest_guard>;
+
+CUresult MoveGuard(cuguest_guard* guard, const Incarnation& to, Location where) noexcept {
+  const GuardStorage storage(guard);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? storage->MoveTo(to, where) : code;
+}
+
 }  // namespace
 CUGUEST_END_INTERNAL_NAMESPACE
 
@@ -37,3 +45,23 @@ int cuguest_guard_enter_ref(cuguest_guard* guard, const cuguest_ref* ref, int mo
 int cuguest_guard_leave(cuguest_guard* guard) { return c::LeaveScope(guard); }
 
 void cuguest_guard_cleanup(cuguest_guard* guard) { c::CleanUpScope(guard); }
+
+int cuguest_guard_move_to(cuguest_guard* guard, CUcontext context, const char* file, int line) {
+  return c::MoveGuard(guard, c::Incarnation::Unknown(context), {file, line});
+}
+
+int cuguest_guard_move_to_ref(cuguest_guard* guard, const cuguest_ref* ref, const char* file,
+                              int line) {
+  if (!c::IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
+  return c::MoveGuard(guard, c::NamedBy(*ref), {file, line});
+}
+
+int cuguest_guard_reassert(cuguest_guard* guard) {
+  const c::GuardStorage storage(guard);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? storage->Reassert() : code;
+}
+
+int cuguest_push(CUcontext context) { return c::Scope::PushUnowned(context); }
+
+int cuguest_pop(void) { return c::Scope::PopUnowned(); }

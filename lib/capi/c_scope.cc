@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Apart from c_guard.cc, as c_push.cc and c_residency.cc are, so that an embedder that only guards
-// has none of it.
+// The scopes besides guards.
 
 #include "lib/capi/c_scope.h"
 #include "cuguest/c.h"

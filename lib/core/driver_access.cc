@@ -248,4 +248,10 @@ const DriverTable* ResolveDriver(CUresult* code) noexcept {
   return outcome->ok() ? &outcome->table : nullptr;
 }
 
+DriverEntry EntryAt(std::size_t offset) noexcept {
+  DriverEntry entry = FirstEntry();
+  while (entry.name != nullptr && entry.offset != offset) entry = Next(entry);
+  return entry;
+}
+
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -3,6 +3,7 @@
 #include "cuguest/context_ref.h"
 
 #include "lib/core/driver_access.h"
+#include "lib/guard/nesting.h"
 #include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -36,5 +37,7 @@ CUresult ContextRef::Check() const noexcept {
   if (driver == nullptr) return code;
   return internal::CheckIncarnation(*driver, internal::Incarnation::Of(*this));
 }
+
+const char* ContextRef::advice() const noexcept { return internal::Advice(result_); }
 
 CUGUEST_END_NAMESPACE

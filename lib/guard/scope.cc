@@ -237,4 +237,26 @@ CUresult Scope::Moved(unsigned long long serial, CUresult code) noexcept {
   return JustEntered();
 }
 
+CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
+  if (serial_ != 0) return calls_->move_to(this, to, where);
+  // One that could not come back is its thread's still.
+  const bool is_elsewhere = thread_ != 0 && thread_ != t_this_thread.kernel_thread;
+  if (result_ != CUDA_SUCCESS && is_elsewhere) return CUDA_ERROR_ILLEGAL_STATE;
+  Enter(to, always_pushes_, where);
+  return JustEntered();
+}
+
+CUcontext Scope::caller() const noexcept {
+  const Record* const record = serial_ != 0 && calls_ == &kCalls ? Own() : nullptr;
+  if (record != nullptr && record->state == State::kLive) return record->caller;
+  return caller_;
+}
+
+bool Scope::elided() const noexcept {
+  const Record* const record = serial_ != 0 && calls_ == &kCalls ? Own() : nullptr;
+  return record != nullptr && record->state == State::kLive && record->kind == Kind::kElided;
+}
+
+const char* Scope::advice() const noexcept { return Advice(result()); }
+
 CUGUEST_END_INTERNAL_NAMESPACE

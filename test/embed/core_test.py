@@ -21,7 +21,7 @@ FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibi
 C_FLAGS = ["-std=c99", "-pedantic", *(word for word in FLAGS if not word.startswith(("-std", "-fno-")))]
 LINK = ["-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}"]
 LIMIT = 29 * 1024  # of the file: 29,456 with GCC 12 and Debian 12
-LIMIT_OF_THREE = 37 * 1024  # 37,648; without any flag of the linker a page more
+LIMIT_OF_THREE = 37 * 1024  # 37,648; without any flag of the linker three pages more
 
 # Each line of the table: the source of a shared object that calls it, in C++ or in C.
 EMBEDDERS = {
@@ -236,7 +236,7 @@ with scratch() as tmp:
         check("a guard costs at most 29 KB", 0 < sizes["a guard"] - sizes["nothing"] <= LIMIT, sizes)
         three = "a guard, a ref and texts, in C"
         check("with a ref and texts, at most 37 KB", 0 < sizes[three] - sizes["nothing"] <= LIMIT_OF_THREE, sizes)
-        check("and 41 KB without any flag of the linker", 0 < plain[three] - plain["nothing"] <= LIMIT_OF_THREE + 4096, plain)
+        check("and 49 KB without any flag of the linker", 0 < plain[three] - plain["nothing"] <= LIMIT_OF_THREE + 3 * 4096, plain)
     check("what is not called is left out", sizes["a guard, in C"] < sizes["acquiring and a guard, in C"] < sizes["everything"],
           sizes)
     done()
