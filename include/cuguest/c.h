@@ -33,9 +33,9 @@
 ///   CUDA_ERROR_INVALID_VALUE (1)    it is null, or smaller than this library needs; or another
 ///                                   argument is none of those that are allowed
 ///   CUDA_ERROR_ILLEGAL_STATE (401)  to begin: it has begun; otherwise: it has not begun, or has
-///                                   ended; to make another context a scope's, settle or reassert:
-///                                   also if it is bound to another thread, or another scope is
-///                                   open inside it
+///                                   ended; to make another context a scope's, or reassert its
+///                                   own: also if it is bound to another thread, or another scope
+///                                   is open inside it
 ///
 /// and has then changed nothing. So what ends something may be called on every way out. Ending a
 /// scope also returns
@@ -402,11 +402,13 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency*
 ///          move to another context, or leave. CUDA_ERROR_ILLEGAL_STATE (401), and nothing done,
 ///          also if another scope is open inside it.
 /// Cost:    two driver calls when nothing is wrong.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_reassert(cuguest_residency* residency);
+/// The name of cuguest_residency_reassert() up to 0.2.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
 /// Leaves the context and makes `ref`'s the thread's own.
 ///
 /// Errors:  those of cuguest_guard_enter_ref; the thread then has none, and may move or leave.
-///          CUDA_ERROR_ILLEGAL_STATE (401) as cuguest_residency_settle().
+///          CUDA_ERROR_ILLEGAL_STATE (401) as cuguest_residency_reassert().
 /// Cost:    as leaving and entering.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residency* residency,
                                                                 const cuguest_ref* ref);

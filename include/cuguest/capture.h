@@ -41,7 +41,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
   CUGUEST_HIDE ~CaptureModeGuard() {
-    static_cast<void>(scope_.LeaveCaptureMode(internal::EndIs::kImplied));
+    static_cast<void>(scope_.LeaveCaptureMode(internal::Reported::kByIncident));
   }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
@@ -60,7 +60,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   /// Errors: the driver's code if it refuses the mode; CUDA_ERROR_NOT_READY if another
   ///         CaptureModeGuard is inside it or this is not its thread, as ContextGuard::Leave().
   CUGUEST_HIDE CUresult Leave() noexcept {
-    return scope_.LeaveCaptureMode(internal::EndIs::kAsked);
+    return scope_.LeaveCaptureMode(internal::Reported::kByResult);
   }
 
  private:

@@ -86,7 +86,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
   /// As Leave(), whose result an incident carries.
   [[gnu::always_inline]] CUGUEST_HIDE inline ~ContextGuard() {
-    static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
+    static_cast<void>(scope_.Leave(internal::Reported::kByIncident));
   }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
@@ -155,7 +155,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
   ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is not its own thread: it
   ///                               has ended, and its thread restores the stack when it can
-  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::Reported::kByResult); }
 
  private:
   friend class AcquiredGuard;

@@ -45,7 +45,7 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   ContextScope& operator=(ContextScope&&) = delete;
   /// As Leave(), whose result an incident carries.
   CUGUEST_HIDE ~ContextScope() {
-    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
+    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::Reported::kByIncident));
   }
 
   /// Enters `context`, which must be alive. `where` is for incidents.
@@ -70,7 +70,8 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   /// Errors: as ContextGuard::Leave: it has left, and is inside nothing then.
   ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.
   CUGUEST_HIDE CUresult Leave() noexcept {
-    return scope_.IsInside() ? scope_.Leave(internal::EndIs::kAsked) : CUDA_ERROR_ILLEGAL_STATE;
+    return scope_.IsInside() ? scope_.Leave(internal::Reported::kByResult)
+                             : CUDA_ERROR_ILLEGAL_STATE;
   }
 
   /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave;

@@ -39,7 +39,7 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
       : ExactGuard(internal::Incarnation::Of(context), where) {}
   ExactGuard(const ExactGuard&) = delete;
   ExactGuard& operator=(const ExactGuard&) = delete;
-  CUGUEST_HIDE ~ExactGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
+  CUGUEST_HIDE ~ExactGuard() { static_cast<void>(scope_.Leave(internal::Reported::kByIncident)); }
 
   /// As those of ContextGuard.
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
@@ -52,7 +52,7 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
   /// As ContextGuard::Reassert, for the cost of leaving and entering.
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
   /// As ContextGuard::Leave.
-  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::Reported::kByResult); }
 
  private:
   CUGUEST_HIDE ExactGuard(const internal::Incarnation& context, Location where) noexcept

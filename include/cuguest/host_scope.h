@@ -61,7 +61,7 @@ class [[nodiscard]] CUGUEST_API HostScope {
   }
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
-  CUGUEST_HIDE ~HostScope() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
+  CUGUEST_HIDE ~HostScope() { static_cast<void>(scope_.Leave(internal::Reported::kByIncident)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
@@ -73,7 +73,7 @@ class [[nodiscard]] CUGUEST_API HostScope {
   /// Ends the scope now: the guards come back. Does nothing the second time.
   /// Errors: CUDA_ERROR_NOT_READY, as ContextGuard::Leave. Of a guard that did not come back, its
   ///         result() says why.
-  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::Reported::kByResult); }
 
  private:
   internal::Scope scope_;

@@ -44,7 +44,9 @@ class [[nodiscard]] CUGUEST_API NoContextGuard {
   }
   NoContextGuard(const NoContextGuard&) = delete;
   NoContextGuard& operator=(const NoContextGuard&) = delete;
-  CUGUEST_HIDE ~NoContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
+  CUGUEST_HIDE ~NoContextGuard() {
+    static_cast<void>(scope_.Leave(internal::Reported::kByIncident));
+  }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
@@ -53,7 +55,7 @@ class [[nodiscard]] CUGUEST_API NoContextGuard {
 
   /// Ends the scope now. Does nothing the second time.
   /// Errors: as ContextGuard::Leave.
-  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
+  CUGUEST_HIDE CUresult Leave() noexcept { return scope_.Leave(internal::Reported::kByResult); }
 
  private:
   internal::Scope scope_;

@@ -53,10 +53,14 @@ int cuguest_residency_enter(cuguest_residency* residency, const cuguest_ref* ref
   return code;
 }
 
-int cuguest_residency_settle(cuguest_residency* residency) {
+int cuguest_residency_reassert(cuguest_residency* residency) {
   const c::ResidencyStorage storage(residency);
   const CUresult code = storage.HasBegun();
   return code == CUDA_SUCCESS ? storage->Reassert() : code;
+}
+
+int cuguest_residency_settle(cuguest_residency* residency) {
+  return cuguest_residency_reassert(residency);
 }
 
 int cuguest_residency_move_to(cuguest_residency* residency, const cuguest_ref* ref) {

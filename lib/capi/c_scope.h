@@ -23,12 +23,12 @@ CUresult BeginScope(Given* given, Enter enter) noexcept {
   return code;
 }
 template <typename Given>
-[[gnu::noinline]] CUresult LeaveScope(Given* given, EndIs end = EndIs::kAsked) noexcept {
+[[gnu::noinline]] CUresult LeaveScope(Given* given, Reported end = Reported::kByResult) noexcept {
   return EndScope<Scope>(given, [=](Scope* scope) { return scope->Leave(end); });
 }
 template <typename Given>
 void CleanUpScope(Given* given) noexcept {
-  static_cast<void>(LeaveScope(given, EndIs::kImplied));
+  static_cast<void>(LeaveScope(given, Reported::kByIncident));
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -25,7 +25,9 @@ constexpr unsigned kNobody = records::kNowhere;
 
 // The caller's context: which incarnation it is a kExact record knows, and another one below may.
 Incarnation CallerOf(const Record& record, unsigned slot) {
-  if (record.kind == Kind::kExact && record.extra > 0) return record.entries[record.extra - 1];
+  if (record.kind == Kind::kExact && record.entry_count > 0) {
+    return record.entries[record.entry_count - 1];
+  };
   const CUcontext caller = record.caller;
   if (caller == record.ours.context) return record.ours;
   while (slot-- > 0) {
@@ -63,7 +65,7 @@ Beneath KnownBeneath(unsigned slot) {
     if (below.kind == Kind::kElided) continue;
     known.is_all = below.kind == Kind::kExact || below.caller == nullptr;
     if (below.kind == Kind::kExact) {
-      for (unsigned i = below.extra; i-- > 0;) known.Add(below.entries[i].context);
+      for (unsigned i = below.entry_count; i-- > 0;) known.Add(below.entries[i].context);
     } else if (below.caller != nullptr) {
       known.Add(below.caller);
     }
@@ -73,10 +75,10 @@ Beneath KnownBeneath(unsigned slot) {
   return known;
 }
 
-Finding Mend(unsigned slot, const Incarnation& caller, FirstLook look) {
+Finding Repair(unsigned slot, const Incarnation& caller, FirstLook look) {
   const Record& record = records::At(slot);
   if (record.kind == Kind::kElided) return RepairElided(record.ours, KnownBeneath(slot));
-  if (record.kind == Kind::kExact) return CallsOf(record).mend(record);
+  if (record.kind == Kind::kExact) return CallsOf(record).repair(record);
   if (look.code != CUDA_SUCCESS) {
     look.code = stack::Pop(&look.popped);
     if (look.code != CUDA_SUCCESS && look.code != CUDA_ERROR_INVALID_CONTEXT) {
@@ -92,7 +94,7 @@ Finding Leave(unsigned slot, const FirstLook& look) {
   if (look.is_clean) return {};
   const Record& record = records::At(slot);
   const Incarnation caller = CallerOf(record, slot);
-  return Concluded(Mend(slot, caller, look), caller);
+  return Concluded(Repair(slot, caller, look), caller);
 }
 
 }  // namespace
@@ -108,7 +110,7 @@ void PutOut(Record* record, const Finding& finding, unsigned host) noexcept {
   record->result = is_gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
   const CUresult owed = Owed(*record);
   record->owed = owed == CUDA_SUCCESS && host == kNobody ? finding.Code() : owed;
-  record->extra = host;
+  record->host_slot = host;
   record->state = State::kOut;
   if (record->owner == Record::Owner::kScope) record->owner = Record::Owner::kStaleScope;
 }
@@ -212,7 +214,7 @@ namespace {
 // Whether the last record is of a scope that is live and its owner's to end: then nothing below it
 // can be closed.
 bool IsSettled() {
-  const ThisThread& here = *Here();
+  const ThisThread& here = *CallingThread();
   if (here.depth == 0) return true;
   if (here.capture_modes != 0 || ThisThread::HasMail()) return false;
   const Record& last = records::At(here.depth - 1);

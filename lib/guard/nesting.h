@@ -18,18 +18,18 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace nesting {
 
 // What is done to the records of a kind that few programs enter. The source of what enters it has
-// them and calls Bring() first, and nothing else names them: an archive's user that does not enter
-// that kind does not link them.
+// them and calls Register() first, and nothing else names them: an archive's user that does not
+// enter that kind does not link them.
 struct KindCalls {
   CUresult (*enter)(Record*);                        // of kExact: as Enter()
-  Finding (*mend)(const Record&);                    // of kExact: what Leave() finds
+  Finding (*repair)(const Record&);                  // of kExact: what Leave() finds
   bool (*is_on_top)(const Record&);                  // of kExact, whose context is current
   CUresult (*close)(unsigned slot, Location where);  // of kHost and kCaptureMode: as Close()
 };
 constexpr unsigned kKinds = static_cast<unsigned>(Record::Kind::kCaptureMode) + 1;
 extern const KindCalls* g_calls_of[kKinds];  // atomic; each is set once
 
-inline void Bring(Record::Kind kind, const KindCalls& calls) noexcept {
+inline void Register(Record::Kind kind, const KindCalls& calls) noexcept {
   const KindCalls** const place = &g_calls_of[static_cast<unsigned>(kind)];
   if (__builtin_expect(__atomic_load_n(place, __ATOMIC_RELAXED) == nullptr, 0)) {
     __atomic_store_n(place, &calls, __ATOMIC_RELAXED);
@@ -60,7 +60,7 @@ bool IsTopmost(unsigned slot) noexcept;
 // Gives those back. What makes such a push has it, as sources have KindCalls; before the first
 // there is nothing to do.
 extern void (*g_forget_popped)();  // atomic; set once
-inline void BringForgetPopped(void (*forget)()) noexcept {
+inline void RegisterForgetPopped(void (*forget)()) noexcept {
   if (__builtin_expect(__atomic_load_n(&g_forget_popped, __ATOMIC_RELAXED) == nullptr, 0)) {
     __atomic_store_n(&g_forget_popped, forget, __ATOMIC_RELAXED);
   }

@@ -105,7 +105,7 @@ void GiveRoomBack(ThisThread* here) noexcept {
 void EndHost(unsigned slot) noexcept {
   for (unsigned i = 0; i < slot; ++i) {
     Record& record = At(i);
-    if (record.state != State::kOut || record.extra != slot) continue;
+    if (record.state != State::kOut || record.host_slot != slot) continue;
     record.state = State::kGone;
     record.result = CUDA_ERROR_ILLEGAL_STATE;
   }
@@ -154,18 +154,18 @@ Letter* TakeLetter() noexcept {
 
 }  // namespace
 
-unsigned Depth() noexcept { return Here()->depth; }
+unsigned Depth() noexcept { return CallingThread()->depth; }
 
 // One beyond those of the thread's variables.
 [[gnu::noinline]] Record& DeepAt(unsigned slot) noexcept {
-  const ThisThread& here = *Here();
+  const ThisThread& here = *CallingThread();
   DeepRecords* holder = here.deep;
   for (unsigned first = here.room; slot < first; first -= ThisThread::kRoom) holder = holder->below;
   return holder->records[slot % ThisThread::kRoom];
 }
 
 Record& At(unsigned slot) noexcept {
-  return slot < ThisThread::kRoom ? Here()->records[slot] : DeepAt(slot);
+  return slot < ThisThread::kRoom ? CallingThread()->records[slot] : DeepAt(slot);
 }
 
 Record* Find(unsigned slot, unsigned long long serial) noexcept {
@@ -176,7 +176,7 @@ Record* Find(unsigned slot, unsigned long long serial) noexcept {
 
 Record* Add() noexcept {
   ForgetParents();
-  ThisThread& here = *Here();
+  ThisThread& here = *CallingThread();
   if (!MakeRoom(&here)) return nullptr;
   Record& record = At(here.depth++);
   unsigned long long serial = record.serial;
@@ -191,20 +191,20 @@ void Free(unsigned slot) noexcept {
   Record& record = At(slot);
   if (record.kind == Record::Kind::kExact) std::free(record.entries);
   if (record.kind == Record::Kind::kCaptureMode && record.state != State::kFree) {
-    --Here()->capture_modes;
+    --CallingThread()->capture_modes;
   }
   record.state = State::kFree;
   DropFree();
 }
 
 void DropFree() noexcept {
-  ThisThread& here = *Here();
+  ThisThread& here = *CallingThread();
   while (here.depth > 0 && At(here.depth - 1).state == State::kFree) --here.depth;
   GiveRoomBack(&here);
 }
 
 unsigned Top(Resource resource) noexcept {
-  if (resource == Resource::kCaptureMode && Here()->capture_modes == 0) return kNowhere;
+  if (resource == Resource::kCaptureMode && CallingThread()->capture_modes == 0) return kNowhere;
   for (unsigned slot = Depth(); slot-- > 0;) {
     const Record& record = At(slot);
     if (IsOpen(record) && ResourceOf(record) == resource) return slot;
@@ -213,7 +213,7 @@ unsigned Top(Resource resource) noexcept {
 }
 
 void ForgetParents() noexcept {
-  ThisThread* const here = Here();
+  ThisThread* const here = CallingThread();
   if (here->process_now != nullptr && here->IsOfProcess()) return;
   WatchForks<&ForgetLettersInChild>();
   if (here->process_now != nullptr) ForgetAllInChild(here);
@@ -242,7 +242,7 @@ bool TellOwner(int thread, unsigned long long serial) noexcept {
 
 void ReadMail() noexcept {
   if (!ThisThread::HasMail()) return;
-  const int here = Here()->kernel_thread;
+  const int here = CallingThread()->kernel_thread;
   for (Letter* letter = g_letters.load(std::memory_order_acquire); letter != nullptr;
        letter = letter->next) {
     unsigned long long serial = letter->serial.load(std::memory_order_acquire);

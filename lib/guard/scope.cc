@@ -13,7 +13,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 const Scope::Calls Scope::kCalls = {
-    [](Scope* scope, EndIs end) { return scope->LeaveSpecially(end); },
+    [](Scope* scope, Reported end) { return scope->LeaveSpecially(end); },
     [](Scope* scope) { return scope->Reassert(); },
     [](Scope* scope, const Incarnation& to, Location where) { return scope->Move(to, where); },
 };
@@ -57,7 +57,7 @@ void Scope::Conclude(CUresult code) noexcept {
 
 // Where `caller` is current, or `code` says why that is not known: the driver is not resolved, or
 // refused; scopes are to be closed first; or there is no record at hand.
-void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) noexcept {
+void Scope::EnterResolving(unsigned long long id, CUcontext caller, CUresult code) noexcept {
   bool is_known = code == CUDA_SUCCESS;
   if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return SetFailed(code);
@@ -68,11 +68,11 @@ void Scope::EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) 
 
 // Where `code` is what asking for the id, or the push on `caller`, gave: the driver refused, or has
 // come back here and left a scope open.
-void Scope::EnterAnew(unsigned long long id, CUcontext caller, CUresult code) noexcept {
+void Scope::EnterAfterRefusal(unsigned long long id, CUcontext caller, CUresult code) noexcept {
   if (code != CUDA_SUCCESS) return SetFailed(code);
   if (always_pushes_ || caller != context_) static_cast<void>(Pop(&caller));
   code = GetCurrent(&caller);
-  EnterSlowly(id, caller, code);
+  EnterResolving(id, caller, code);
 }
 
 // The scope's record, if this is its thread; the scope is inside.
@@ -84,18 +84,19 @@ CUresult Scope::ResultNow() const noexcept {
   if (record == nullptr || record->state == State::kLive) return result_;
   if (record->state == State::kGone) return record->result;
   // A listener left by longjmp() what was to move it.
-  if (record->state == State::kOut && record->extra == records::kNowhere) {
+  if (record->state == State::kOut && record->host_slot == records::kNowhere) {
     return CUDA_ERROR_ILLEGAL_STATE;
   }
   // Taken out by a HostScope: it comes back, unless that one has ended, and waits.
-  const bool host_has_ended = record->state == State::kOut && record->extra < records::Depth() &&
-                              records::At(record->extra).state == State::kEnded;
+  const bool host_has_ended = record->state == State::kOut &&
+                              record->host_slot < records::Depth() &&
+                              records::At(record->host_slot).state == State::kEnded;
   return host_has_ended ? kEndsLater : result_;
 }
 
 // What the fast paths do not do: scopes that are out, that end out of turn, on another thread or in
 // another copy of cuguest, and those whose record the thread's variables do not hold.
-[[gnu::noinline]] CUresult Scope::LeaveSpecially(EndIs end) noexcept {
+[[gnu::noinline]] CUresult Scope::LeaveSpecially(Reported end) noexcept {
   if (serial_ == 0) {
     if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
     asked_ = true;
@@ -117,7 +118,7 @@ CUresult Scope::ResultNow() const noexcept {
   }
   if (!nesting::IsTopmost(slot_)) {
     records::MarkEnded(record);
-    if (end == EndIs::kImplied) {
+    if (end == Reported::kByIncident) {
       ReportIncident(Incident::Kind::kOutOfTurn, Incident::Repair::kUnrepaired, kEndsLater,
                      where());
     }

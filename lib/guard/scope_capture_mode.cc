@@ -26,7 +26,7 @@ CUresult Restore(unsigned modes, Location where) {
 }
 
 CUresult CloseCaptureMode(unsigned slot, Location where) {
-  const unsigned modes = records::At(slot).extra;
+  const unsigned modes = records::At(slot).capture_modes;
   records::Free(slot);
   return Restore(modes, where);
 }
@@ -53,9 +53,9 @@ void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept 
   const bool is_mode =
       mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
   if (!is_mode || TryDriver(&code) == nullptr) return SetFailed(code);
-  nesting::Bring(Kind::kCaptureMode, kCaptureModeCalls);
+  nesting::Register(Kind::kCaptureMode, kCaptureModeCalls);
   if (Rarely(ThisThread::HasMail())) nesting::CloseEnded();
-  ThisThread* const here = Here();
+  ThisThread* const here = CallingThread();
   Record* record = nullptr;
   if (Mostly(here->IsReady())) {
     record = &SetInside(here, none, nullptr, where, Kind::kCaptureMode, false);
@@ -69,19 +69,19 @@ void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept 
   CUstreamCaptureMode callers = mode;
   code = ExchangeCaptureMode(&callers);
   if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
-  record->extra = static_cast<unsigned>(mode) | static_cast<unsigned>(callers) << 8;
+  record->capture_modes = static_cast<unsigned>(mode) | static_cast<unsigned>(callers) << 8;
   callers_mode_ = static_cast<unsigned char>(callers);
 }
 
-CUresult Scope::LeaveCaptureMode(EndIs end) noexcept {
-  ThisThread* const here = Here();
+CUresult Scope::LeaveCaptureMode(Reported end) noexcept {
+  ThisThread* const here = CallingThread();
   const Record& record = PlaceIn(*here);
   const bool is_last = serial_ != 0 && record.serial == serial_ && calls_ == &kCalls &&
                        here->depth == slot_ + 1 && record.state == State::kLive &&
                        here->IsOfProcess() && !ThisThread::HasMail();
   if (Rarely(!is_last)) return LeaveSpecially(end);
   serial_ = 0;
-  const CUresult code = Restore(record.extra, where());
+  const CUresult code = Restore(record.capture_modes, where());
   --here->capture_modes;
   Leave(here);
   // One that has ended may be below scopes of the other resource, which Leave() looks at alone.

@@ -26,7 +26,7 @@ constexpr int kMaxExactDepth = Scope::kMaxExactDepth;
 //         not be put back. The stack is then as it was.
 enum class AndThen { kPutBack, kLeaveEmpty };
 CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then) {
-  Taken taken;
+  RemovedEntries taken;
   StackEntry top;
   CUresult code;
   while ((code = stack::Look(&top)) == CUDA_SUCCESS) {
@@ -48,7 +48,7 @@ CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then) {
 }
 
 Finding Compare(const Incarnation* entries, int depth, const Incarnation& ours,
-                const Taken& taken) {
+                const RemovedEntries& taken) {
   const long expected = depth + 1;
   long same = 0;
   while (same < expected && same < taken.count() &&
@@ -56,7 +56,7 @@ Finding Compare(const Incarnation* entries, int depth, const Incarnation& ours,
     ++same;
   }
   if (same == expected && taken.count() == expected) return {};
-  const bool is_kept = same < std::min(taken.count(), Taken::kMax);
+  const bool is_kept = same < std::min(taken.count(), RemovedEntries::kMax);
   const CUcontext found = is_kept ? taken.FromBottom(same).incarnation.context : nullptr;
   if (same == expected)
     return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kRepaired, found);
@@ -68,9 +68,9 @@ Finding Compare(const Incarnation* entries, int depth, const Incarnation& ours,
 // `entries[0..depth)` is the caller's stack, bottom first. The guard pushed `ours` on it, or left
 // an empty stack inside (nullptr). Takes everything off, compares, and puts the caller's back.
 Finding RestoreExactly(const Incarnation* entries, int depth, const Incarnation* ours) {
-  Taken taken;
+  RemovedEntries taken;
   CUresult code;
-  while ((code = stack::Take(&taken)) == CUDA_SUCCESS) {
+  while ((code = stack::Remove(&taken)) == CUDA_SUCCESS) {
   }
   if (code != CUDA_ERROR_INVALID_CONTEXT) return Finding::Failed(code, nullptr);
   Finding finding{};
@@ -111,13 +111,13 @@ CUresult EnterExactly(Record* record) {
   }
   for (int i = 0; i < depth; ++i) kept[i] = entries[i];
   record->entries = kept;
-  record->extra = static_cast<unsigned>(depth);
+  record->entry_count = static_cast<unsigned>(depth);
   record->caller = depth > 0 ? entries[depth - 1].context : nullptr;
   return code;
 }
 
-Finding MendExactly(const Record& record) {
-  return RestoreExactly(record.entries, static_cast<int>(record.extra),
+Finding RepairExactly(const Record& record) {
+  return RestoreExactly(record.entries, static_cast<int>(record.entry_count),
                         IsOfNone(record) ? nullptr : &record.ours);
 }
 
@@ -127,7 +127,7 @@ bool IsAllOnTop(const Record& record) {
   Incarnation entries[kMaxExactDepth + 1];
   int depth = 0;
   const CUresult code = TakeDown(entries, kMaxExactDepth + 1, &depth, AndThen::kPutBack);
-  const int known = static_cast<int>(record.extra);
+  const int known = static_cast<int>(record.entry_count);
   if (code != CUDA_SUCCESS || depth != known + 1) return false;
   for (int i = 0; i < known; ++i) {
     if (!stack::IsSame(record.entries[i], entries[i])) return false;
@@ -135,7 +135,7 @@ bool IsAllOnTop(const Record& record) {
   return stack::IsSame(record.ours, entries[known]);
 }
 
-constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &MendExactly, &IsAllOnTop, nullptr};
+constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &RepairExactly, &IsAllOnTop, nullptr};
 
 }  // namespace
 
@@ -145,7 +145,7 @@ void Scope::EnterExactly(const Incarnation* ours, Location where) noexcept {
   Prepare(entered.context, false, where);
   CUresult code = is_null ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
   if (is_null || TryDriver(&code) == nullptr) return SetFailed(code);
-  nesting::Bring(Kind::kExact, kExactCalls);
+  nesting::Register(Kind::kExact, kExactCalls);
   nesting::CloseEnded();
   Record* const record = Begin(entered.id);
   if (record == nullptr) return;

@@ -124,7 +124,7 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
 void BringBack(unsigned host) {
   for (unsigned slot = 0; slot < host; ++slot) {
     Record& record = records::At(slot);
-    if (record.state != Record::State::kOut || record.extra != host) continue;
+    if (record.state != Record::State::kOut || record.host_slot != host) continue;
     record.result = nesting::EnterAgain(&record);
     if (record.result != CUDA_SUCCESS) record.state = Record::State::kGone;
   }
@@ -143,7 +143,7 @@ constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost
 void Scope::EnterHost(const Scope* guard, Location where) noexcept {
   Prepare(nullptr, false, where);
   SetOutside();
-  nesting::Bring(Kind::kHost, kHostCalls);
+  nesting::Register(Kind::kHost, kHostCalls);
   nesting::CloseEnded();
   unsigned wanted = kAny;
   if (guard != nullptr && guard->IsInside()) {

@@ -31,7 +31,7 @@ struct Seen {
 // Takes the stack off and puts it back. False if it is deeper than is looked at, or the driver
 // refuses.
 bool See(Seen* seen) {
-  Taken taken;
+  RemovedEntries taken;
   StackEntry top;
   CUcontext popped = nullptr;
   CUresult code = CUDA_SUCCESS;
@@ -93,7 +93,7 @@ class Match {
   bool CanLie(const Record& record, long place) const {
     if (seen_.entries[place] != record.ours.context) return false;
     if (record.kind == Kind::kElided) return true;
-    if (record.kind == Kind::kExact) return place == static_cast<long>(record.extra);
+    if (record.kind == Kind::kExact) return place == static_cast<long>(record.entry_count);
     const bool is_lowest = place == 0;
     return is_lowest ? IsOnUnknown(place) || record.caller == nullptr
                      : seen_.entries[place - 1] == record.caller;
@@ -253,7 +253,7 @@ void ForgetNowAndThen() {
 }  // namespace
 
 CUresult Scope::PushUnowned(CUcontext context) noexcept {
-  nesting::BringForgetPopped(&ForgetPopped);
+  nesting::RegisterForgetPopped(&ForgetPopped);
   ForgetNowAndThen();
   Scope scope;
   scope.Enter(context, /*always_pushes=*/true, {"(cuguest_push)", 0});

@@ -13,7 +13,7 @@ Atomic<unsigned long long> g_threads{0};
 }  // namespace
 
 unsigned long long NumberOfThisThread() noexcept {
-  unsigned long long& number = Here()->number;
+  unsigned long long& number = CallingThread()->number;
   if (number == 0) number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
   return number;
 }

@@ -14,7 +14,7 @@
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
-#include "lib/memory/turn.h"
+#include "lib/memory/one_at_a_time.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -91,7 +91,7 @@ Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
 // was none.
 template <typename Enable>
 CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enable) noexcept {
-  const internal::Turn<Pair> turn;
+  const internal::OneAtATime<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(made->context, made->peer);
   const CUresult code = enable();
@@ -111,7 +111,7 @@ CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enabl
 // One object less; `disable` is called for the last one of those that had enabled it.
 template <typename Disable>
 CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable& disable) noexcept {
-  const internal::Turn<Pair> turn;
+  const internal::OneAtATime<Pair> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   Pair** const place = Find(context, peer);
   Pair* const pair = *place;

@@ -15,7 +15,7 @@
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/driver_access.h"
 #include "lib/memory/in_context.h"
-#include "lib/memory/turn.h"
+#include "lib/memory/one_at_a_time.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -156,7 +156,7 @@ absl::StatusOr<PagePin*> MakeOrJoinPin(const Driver& driver, void* pages, std::s
 
 // One object less; `is_over` if its context is.
 CUresult LeavePin(const DriverTable* driver, PagePin* pin, void* pages, bool is_over) noexcept {
-  const Turn<PagePin> turn;
+  const OneAtATime<PagePin> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   if (pin->objects == 1 && !is_over) {
     PinnedRange now;
@@ -192,7 +192,7 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), internal::PinText(pages, bytes), guard.advice());
   const internal::RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::PinText(pages, bytes));
-  const internal::Turn<internal::PagePin> turn;
+  const internal::OneAtATime<internal::PagePin> turn;
   if (!turn.ok()) {
     return ToStatus(CUDA_ERROR_ILLEGAL_STATE, internal::PinText(pages, bytes), "in a callback");
   }

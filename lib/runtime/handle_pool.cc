@@ -257,7 +257,7 @@ void HandleScope::End(absl::Status* why) {
   }
   pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
   if (!is_current || put_back != PutBack::kUnchanged) return;
-  const CUresult code = scopes_.relaxed.LeaveCaptureMode(EndIs::kAsked);
+  const CUresult code = scopes_.relaxed.LeaveCaptureMode(Reported::kByResult);
   if (why != nullptr) why->Update(ToStatus(code, "restore the stream-capture mode"));
   scopes_.guard.LeaveSeen();
 }
@@ -275,9 +275,9 @@ absl::Status HandleScope::Leave() {
   absl::Status status;
   End(&status);
   pool_ = HandlePools::Pin();
-  status.Update(
-      ToStatus(scopes_.relaxed.LeaveCaptureMode(EndIs::kAsked), "restore the stream-capture mode"));
-  status.Update(ToStatus(scopes_.guard.Leave(EndIs::kAsked), "leave the context of a scope"));
+  status.Update(ToStatus(scopes_.relaxed.LeaveCaptureMode(Reported::kByResult),
+                         "restore the stream-capture mode"));
+  status.Update(ToStatus(scopes_.guard.Leave(Reported::kByResult), "leave the context of a scope"));
   return status;
 }
 

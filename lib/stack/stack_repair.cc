@@ -21,14 +21,14 @@ CUcontext CurrentOf() {
 }
 
 // False if `taken` is full, the stack is empty, or the driver refuses.
-bool Take(Taken* taken) {
-  return taken->count() < Taken::kMax && stack::Take(taken) == CUDA_SUCCESS;
+bool Remove(RemovedEntries* taken) {
+  return taken->count() < RemovedEntries::kMax && stack::Remove(taken) == CUDA_SUCCESS;
 }
 
 // Takes off the run of `same` on top; true if `wanted` is beneath it.
-bool TakeRunDownTo(CUcontext same, CUcontext wanted, Taken* taken) {
+bool RemoveRunDownTo(CUcontext same, CUcontext wanted, RemovedEntries* taken) {
   while (CurrentOf() == same) {
-    if (!Take(taken)) return false;
+    if (!Remove(taken)) return false;
   }
   return CurrentOf() == wanted;
 }
@@ -53,8 +53,8 @@ Finding EmptyOut(const Incarnation& ours, CUcontext popped) {
 // Our entry came off as it should, but the caller's context is not beneath it.
 Finding RepairBeneath(const Incarnation& ours, const Incarnation& caller, CUcontext now) {
   if (now == ours.context) {
-    Taken taken;
-    if (TakeRunDownTo(ours.context, caller.context, &taken)) {
+    RemovedEntries taken;
+    if (RemoveRunDownTo(ours.context, caller.context, &taken)) {
       return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, now);
     }
     const CUresult code = stack::PutBack(taken);
@@ -66,10 +66,10 @@ Finding RepairBeneath(const Incarnation& ours, const Incarnation& caller, CUcont
 // Our context is current and something else was popped from above it: a leaked push, if the
 // caller's context is beneath. Nothing is changed, and nothing found, if it is not.
 Finding DropOurs(const Incarnation& ours, const Incarnation& caller, CUcontext popped) {
-  Taken taken;
-  if (!Take(&taken)) return {};
+  RemovedEntries taken;
+  if (!Remove(&taken)) return {};
   CUcontext now = CurrentOf();
-  while (now == ours.context && now != caller.context && Take(&taken)) now = CurrentOf();
+  while (now == ours.context && now != caller.context && Remove(&taken)) now = CurrentOf();
   if (now == caller.context) {
     return Finding::Of(Incident::Kind::kLeakedPush, Incident::Repair::kInferred, popped);
   }
@@ -118,7 +118,7 @@ void Remember(CUcontext top, const Beneath& beneath) {
 // The stack of an elided guard as it was found, taken off. An entry of ours whose context is over
 // stays on it, as does one further down.
 struct FoundStack {
-  Taken taken;
+  RemovedEntries taken;
   bool is_all = false;         // nothing is left
   bool is_above_ours = false;  // an entry of ours is left
   long ours = -1;              // the place of the topmost entry of ours, from the top
@@ -145,9 +145,10 @@ struct FoundStack {
 
 // The driver's code where it refuses.
 CUresult TakeDown(const Incarnation& ours, FoundStack* found) {
-  Taken& taken = found->taken;
+  RemovedEntries& taken = found->taken;
   const auto most = static_cast<long>(Beneath::kMost);
-  while (taken.count() < Taken::kMax && (found->ours < 0 || taken.count() <= found->ours + most)) {
+  while (taken.count() < RemovedEntries::kMax &&
+         (found->ours < 0 || taken.count() <= found->ours + most)) {
     StackEntry top;
     const CUresult code = stack::Look(&top);
     found->is_all = code == CUDA_ERROR_INVALID_CONTEXT;
@@ -277,12 +278,12 @@ Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUconte
   if (popped == ours.context) return RepairBeneath(ours, caller, now);
   // A stranger was popped: look for our context and the caller's further down.
   const bool searches = popped != caller.context && popped != nullptr;
-  Taken taken;
+  RemovedEntries taken;
   if (searches) {
     const Incarnation stranger = Incarnation::Unknown(popped);
     taken.Add({stranger, !stack::IsAlive(stranger)});
   }
-  while (searches && now != ours.context && now != caller.context && Take(&taken)) {
+  while (searches && now != ours.context && now != caller.context && Remove(&taken)) {
     now = CurrentOf();
   }
   if (now == ours.context) {

@@ -130,7 +130,7 @@ bool IsSame(const Incarnation& entry, const Incarnation& found) {
   return !entry.IsKnown() || !found.IsKnown() || entry.id == found.id || HasSuccessor(entry);
 }
 
-CUresult Take(Taken* taken) {
+CUresult Remove(RemovedEntries* taken) {
   StackEntry top;
   CUcontext popped = nullptr;
   CUresult code = Look(&top);
@@ -139,9 +139,9 @@ CUresult Take(Taken* taken) {
   return code;
 }
 
-CUresult PutBack(const Taken& taken, long count) {
+CUresult PutBack(const RemovedEntries& taken, long count) {
   CUresult first_failure = CUDA_SUCCESS;
-  for (long i = 0; i < std::min({taken.count(), Taken::kMax, count}); ++i) {
+  for (long i = 0; i < std::min({taken.count(), RemovedEntries::kMax, count}); ++i) {
     const StackEntry& entry = taken.FromBottom(i);
     const CUresult code = entry.is_dead ? CUDA_SUCCESS : Push(entry.incarnation);
     const bool has_died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;

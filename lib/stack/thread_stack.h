@@ -69,7 +69,7 @@ struct StackEntry {
 };
 
 // Entries taken off a stack, in the order they came: of more than kMax the last are kept.
-class Taken {
+class RemovedEntries {
  public:
   static constexpr long kMax = 64;
   void Add(const StackEntry& entry) { entries_[PlaceOf(count_++)] = entry; }
@@ -125,10 +125,10 @@ bool IsAlive(const Incarnation& incarnation);
 bool IsSame(const Incarnation& entry, const Incarnation& found);
 
 // Takes the top off onto `taken`. Errors: as Look().
-CUresult Take(Taken* taken);
+CUresult Remove(RemovedEntries* taken);
 // Puts the lowest `count` back but what is dead, or has died meanwhile: that is no failure, and so
 // no code of it can be read as the caller's. The first failure, if any, after trying all.
-CUresult PutBack(const Taken& taken, long count = Taken::kMax);
+CUresult PutBack(const RemovedEntries& taken, long count = RemovedEntries::kMax);
 
 }  // namespace stack
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -362,6 +362,7 @@ static void null_storage_is_refused(void) {
   cuguest_capture_guard_cleanup(NULL);
   CHECK(cuguest_residency_enter(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_residency_enter(&residency, NULL, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_residency_reassert(NULL) == INVALID_VALUE);
   CHECK(cuguest_residency_settle(NULL) == INVALID_VALUE);
   CHECK(cuguest_residency_move_to(NULL, &ref) == INVALID_VALUE);
   CHECK(cuguest_residency_leave(NULL) == INVALID_VALUE);
@@ -964,7 +965,7 @@ static void a_capture_guard_sets_the_mode(void) {
 }
 
 static void* leave_residency_elsewhere(void* argument) {
-  CHECK(cuguest_residency_settle(argument) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_reassert(argument) == ILLEGAL_STATE);
   CHECK(cuguest_residency_leave(argument) == NOT_READY);
   CHECK(cuguest_residency_leave(argument) == ILLEGAL_STATE);
   return NULL;
@@ -981,11 +982,12 @@ static void a_thread_resides_in_a_context(void) {
   ref_a = ref_of(a);
   ref_b = ref_of(b);
   CHECK(cuguest_residency_enter(&residency, &none, CUGUEST_HERE) == INVALID_CONTEXT);
-  CHECK(cuguest_residency_settle(&residency) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_reassert(&residency) == ILLEGAL_STATE);
   CHECK(cuguest_residency_enter(&residency, &ref_a, CUGUEST_HERE) == 0);
   CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == ILLEGAL_STATE);
   CHECK(STACK_IS(a));
   CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_residency_reassert(&residency) == 0);
   CHECK(cuguest_residency_settle(&residency) == 0);
   CHECK(STACK_IS(a));
   CHECK(cuguest_residency_move_to(&residency, &ref_b) == 0);
@@ -998,7 +1000,7 @@ static void a_thread_resides_in_a_context(void) {
   CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == 0);
   CHECK(STACK_IS(b)); /* not both */
   CHECK(driver.destroy(b) == 0);
-  CHECK(cuguest_residency_settle(&residency) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_residency_reassert(&residency) == CONTEXT_IS_DESTROYED);
   CHECK(cuguest_residency_move_to(&residency, &ref_a) == 0);
   CHECK(cuguest_residency_leave(&residency) == 0);
   CHECK(STACK_IS_EMPTY());
@@ -1265,7 +1267,7 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_host_scope_leave(&zeros.host) == ILLEGAL_STATE);
   CHECK(cuguest_capture_guard_leave(&zeros.capture) == ILLEGAL_STATE);
   CHECK(cuguest_residency_leave(&zeros.residency) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_settle(&zeros.residency) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_reassert(&zeros.residency) == ILLEGAL_STATE);
   CHECK(cuguest_primary_release(&zeros.primary) == ILLEGAL_STATE);
   CHECK(cuguest_primary_ref(&zeros.primary, &zeros.ref) == ILLEGAL_STATE);
   CHECK(cuguest_acquired_release(&zeros.acquired) == ILLEGAL_STATE);

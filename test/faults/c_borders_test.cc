@@ -486,6 +486,7 @@ std::vector<Row> Scopes() {
       BORDERS_OF(cuguest_capture_guard_cleanup, EndsScope(), Uses<Capture>()),
       BORDERS_OF(cuguest_residency_enter, AsksDriver(), Begins<Residency>(), Names(), File(),
                  Line()),
+      BORDERS_OF(cuguest_residency_reassert, UsesScope(), Uses<Residency>(Over(kDestroyed))),
       BORDERS_OF(cuguest_residency_settle, UsesScope(), Uses<Residency>(Over(kDestroyed))),
       BORDERS_OF(cuguest_residency_move_to, UsesScope(), Uses<Residency>(Over()), Leaving(Names())),
       BORDERS_OF(cuguest_residency_leave, EndsScope(), Uses<Residency>(Over())),

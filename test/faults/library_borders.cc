@@ -154,17 +154,17 @@ std::vector<Row> OfEach() {
               std::function([] { return Handles().library().Create != nullptr ? 0 : kRefuses; }),
               AsksNobody()),
       MakeRow("CublasLibrary CusolverLibrary CusparseLibrary CufftLibrary "
-              "LibraryTable LibraryTable::Linked: " +
+              "ToolkitFunctions ToolkitFunctions::Linked: " +
                   of,
               std::function([] { return Library::Linked().Destroy != nullptr ? 0 : kRefuses; }),
               AsksNobody()),
-      MakeRow("LibraryTable::Open: " + of,
+      MakeRow("ToolkitFunctions::Open: " + of,
               std::function([](const char* name) { return Library::Open(name).status(); }),
               AsksNobody(),
               Among<const char*>(
                   nullptr, {Is<const char*>("is no file", "/none/of it", {kUnavailable}),
                             Is<const char*>("is another library", "libc.so.6", {kUnimplemented})})),
-      MakeRow("LibraryTable::Find: " + of, std::function([](const char* symbol) {
+      MakeRow("ToolkitFunctions::Find: " + of, std::function([](const char* symbol) {
                 return Library::Linked().template Find<void (*)()>(symbol).status();
               }),
               AsksNobody(),

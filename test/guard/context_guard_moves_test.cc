@@ -54,7 +54,7 @@ struct Entered {
   Stack inside;
   bool elided;
 };
-Entered EnterAnew(CUcontext context, GuardMode mode) {
+Entered EnterAfterRefusal(CUcontext context, GuardMode mode) {
   const ContextGuard guard(context, mode);
   BOOST_TEST_REQUIRE(guard.ok());
   return {GetStack(), guard.elided()};
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(moved_guard_stands_as_a_new_one) {
         for (const CUcontext to : {a.get(), b.get(), c.get()}) {
           for (const bool by_ref : {false, true}) {
             SetStack(caller);
-            const Entered first = EnterAnew(to, mode);
-            const Entered second = EnterAnew(b.get(), mode);
+            const Entered first = EnterAfterRefusal(to, mode);
+            const Entered second = EnterAfterRefusal(b.get(), mode);
             {
               ContextGuard guard(mode);
               if (from != nullptr) BOOST_TEST(Move(guard, from, !by_ref) == CUDA_SUCCESS);

@@ -159,7 +159,7 @@ class CScope final : public Scope {
     if constexpr (std::is_same_v<Storage, cuguest_guard>) {
       return static_cast<CUresult>(cuguest_guard_reassert(&storage_));
     } else if constexpr (std::is_same_v<Storage, cuguest_residency>) {
-      return static_cast<CUresult>(cuguest_residency_settle(&storage_));
+      return static_cast<CUresult>(cuguest_residency_reassert(&storage_));
     }
     return Scope::Reassert();
   }

@@ -166,7 +166,7 @@ class Player {
 
   // Those of cuguest_push() may be there until the next that looks.
   static bool HasOpenScope() {
-    const auto& here = *cuguest::internal::Here();
+    const auto& here = *cuguest::internal::CallingThread();
     using State = cuguest::internal::Record::State;
     return std::any_of(here.records, here.records + std::min(here.depth, here.kRoom),
                        [](const auto& record) {

@@ -90,16 +90,17 @@ absl::Status ForgetDestroyed(Pool& pool, const Things& t, absl::Status prepared)
 
 std::vector<LibraryCall> CublasCalls() {
   return {
-      {"CublasCodeOf CublasLibrary LibraryTable::Linked", kOk,
+      {"CublasCodeOf CublasLibrary ToolkitFunctions::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUBLAS_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CublasCodeOf(status) == CUBLAS_STATUS_INVALID_VALUE &&
                       CublasLibrary::Linked().Create != nullptr);
        }},
-      {"LibraryTable LibraryTable::Open LibraryTable::Find: cuBLAS", kOk,
+      {"ToolkitFunctions ToolkitFunctions::Open ToolkitFunctions::Find: cuBLAS", kOk,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasSgemm_v2"); }},
-      {"LibraryTable::Open: no such cuBLAS", StatusCode::kUnavailable, OpenNothing<CublasLibrary>},
-      {"LibraryTable::Find: no such function", StatusCode::kUnimplemented,
+      {"ToolkitFunctions::Open: no such cuBLAS", StatusCode::kUnavailable,
+       OpenNothing<CublasLibrary>},
+      {"ToolkitFunctions::Find: no such function", StatusCode::kUnimplemented,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasNothing"); }},
       {"CublasHandles LibraryHandles::Prepare LibraryHandles LibraryHandles::library", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
@@ -152,15 +153,16 @@ std::vector<LibraryCall> CublasCalls() {
 
 std::vector<LibraryCall> CufftCalls() {
   return {
-      {"CufftCodeOf CufftLibrary LibraryTable::Linked", kOk,
+      {"CufftCodeOf CufftLibrary ToolkitFunctions::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "try");
          return Holds(runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE &&
                       CufftLibrary::Linked().Create != nullptr);
        }},
-      {"LibraryTable::Open LibraryTable::Find: cuFFT", kOk,
+      {"ToolkitFunctions::Open ToolkitFunctions::Find: cuFFT", kOk,
        [](const Things&) { return OpenAndFind<CufftLibrary>("cufftExecC2C"); }},
-      {"LibraryTable::Open: no such cuFFT", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
+      {"ToolkitFunctions::Open: no such cuFFT", StatusCode::kUnavailable,
+       OpenNothing<CufftLibrary>},
       {"Layout::Line Layout::Plane Layout::Volume Layout::Many Layout::Check Layout::InputBytes "
        "Layout::OutputBytes Layout::ToString",
        kOk,
@@ -236,15 +238,15 @@ std::vector<LibraryCall> CufftCalls() {
 
 std::vector<LibraryCall> CusolverCalls() {
   return {
-      {"CusolverCodeOf CusolverLibrary LibraryTable::Linked", kOk,
+      {"CusolverCodeOf CusolverLibrary ToolkitFunctions::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSOLVER_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusolverCodeOf(status) == CUSOLVER_STATUS_INVALID_VALUE &&
                       CusolverLibrary::Linked().Create != nullptr);
        }},
-      {"LibraryTable::Open LibraryTable::Find: cuSOLVER", kOk,
+      {"ToolkitFunctions::Open ToolkitFunctions::Find: cuSOLVER", kOk,
        [](const Things&) { return OpenAndFind<CusolverLibrary>("cusolverDnSpotrf"); }},
-      {"LibraryTable::Open: no such cuSOLVER", StatusCode::kUnavailable,
+      {"ToolkitFunctions::Open: no such cuSOLVER", StatusCode::kUnavailable,
        OpenNothing<CusolverLibrary>},
       {"CusolverDnHandles LibraryHandles::Prepare LibraryHandles::library", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
@@ -280,15 +282,15 @@ std::vector<LibraryCall> CusolverCalls() {
 
 std::vector<LibraryCall> CusparseCalls() {
   return {
-      {"CusparseCodeOf CusparseLibrary LibraryTable::Linked", kOk,
+      {"CusparseCodeOf CusparseLibrary ToolkitFunctions::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSPARSE_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusparseCodeOf(status) == CUSPARSE_STATUS_INVALID_VALUE &&
                       CusparseLibrary::Linked().Create != nullptr);
        }},
-      {"LibraryTable::Open LibraryTable::Find: cuSPARSE", kOk,
+      {"ToolkitFunctions::Open ToolkitFunctions::Find: cuSPARSE", kOk,
        [](const Things&) { return OpenAndFind<CusparseLibrary>("cusparseSpMV"); }},
-      {"LibraryTable::Open: no such cuSPARSE", StatusCode::kUnavailable,
+      {"ToolkitFunctions::Open: no such cuSPARSE", StatusCode::kUnavailable,
        OpenNothing<CusparseLibrary>},
       {"CusparseHandles LibraryHandles::Prepare LibraryHandles::library", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {

@@ -200,8 +200,8 @@ class CUGUEST_API HandleScope {
     Scopes(const Scopes&) = delete;
     Scopes& operator=(const Scopes&) = delete;
     CUGUEST_HIDE ~Scopes() {
-      if (relaxed.IsInside()) static_cast<void>(relaxed.LeaveCaptureMode(EndIs::kImplied));
-      if (guard.IsInside()) static_cast<void>(guard.Leave(EndIs::kImplied));
+      if (relaxed.IsInside()) static_cast<void>(relaxed.LeaveCaptureMode(Reported::kByIncident));
+      if (guard.IsInside()) static_cast<void>(guard.Leave(Reported::kByIncident));
     }
 
     Scope guard;

@@ -25,7 +25,7 @@ CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, 
 
 // Whether the end of a scope is asked for, and so returns what came of it; or has nobody to tell
 // but an incident, in a destructor.
-enum class EndIs : unsigned char { kAsked, kImplied };
+enum class Reported : unsigned char { kByResult, kByIncident };
 
 // A value: it may be moved to another address; the object that has it then is the one to leave it.
 //
@@ -41,7 +41,7 @@ class CUGUEST_API Scope {
   // two embedders, so that a scope that one copy of cuguest entered is ended by another's code:
   // that one hands it back by this table. One in every copy.
   struct Calls {
-    CUresult (*leave)(Scope*, EndIs);
+    CUresult (*leave)(Scope*, Reported);
     CUresult (*reassert)(Scope*);
     CUresult (*move_to)(Scope*, const Incarnation&, Location);
   };
@@ -68,7 +68,7 @@ class CUGUEST_API Scope {
   // What the last entering, moving or reasserting gave; or why a HostScope could not enter it
   // again.
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
-    const Record& record = PlaceIn(*Here());
+    const Record& record = PlaceIn(*CallingThread());
     const bool stands = record.serial == serial_ && record.state == State::kLive;
     return Mostly(result_ == CUDA_SUCCESS && stands) ? CUDA_SUCCESS : ResultNow();
   }
@@ -93,12 +93,14 @@ class CUGUEST_API Scope {
     CUcontext caller = nullptr;
     CUresult code = CUDA_ERROR_INVALID_CONTEXT;
     if (Mostly(ours.context != nullptr)) code = GetCurrent(&caller);
-    ThisThread* const here = Here();
-    if (Rarely(code != CUDA_SUCCESS || !here->IsReady())) return EnterSlowly(ours.id, caller, code);
+    ThisThread* const here = CallingThread();
+    if (Rarely(code != CUDA_SUCCESS || !here->IsReady()))
+      return EnterResolving(ours.id, caller, code);
     const bool pushes = Rarely(always_pushes || caller != ours.context);
     if (ours.IsKnown()) code = CheckIncarnation(ours);
     if (code == CUDA_SUCCESS && pushes) code = Push(ours.context);
-    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom())) return EnterAnew(ours.id, caller, code);
+    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom()))
+      return EnterAfterRefusal(ours.id, caller, code);
     SetInside(here, ours, caller, where, pushes ? Kind::kPushed : Kind::kElided, always_pushes);
   }
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(CUcontext context, bool always_pushes,
@@ -113,9 +115,9 @@ class CUGUEST_API Scope {
   // What was found current just now. Calls the driver for nothing. Needs current.IsSeen().
   CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
     Prepare(current.Seen().context, false, where);
-    ThisThread* const here = Here();
+    ThisThread* const here = CallingThread();
     if (Rarely(!here->IsReady())) {
-      return EnterSlowly(current.Seen().id, current.Seen().context, CUDA_SUCCESS);
+      return EnterResolving(current.Seen().id, current.Seen().context, CUDA_SUCCESS);
     }
     SetInside(here, current.Seen(), current.Seen().context, where, Kind::kElided, false);
   }
@@ -125,7 +127,7 @@ class CUGUEST_API Scope {
   void EnterHost(const Scope* guard, Location where) noexcept;
   void EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept;
   // As Leave(), of that.
-  CUresult LeaveCaptureMode(EndIs end) noexcept;
+  CUresult LeaveCaptureMode(Reported end) noexcept;
   // The mode that EnterCaptureMode() found.
   [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode callers_mode() const noexcept {
     return static_cast<CUstreamCaptureMode>(callers_mode_);
@@ -138,8 +140,8 @@ class CUGUEST_API Scope {
   static CUresult PushUnowned(CUcontext context) noexcept;
   static CUresult PopUnowned() noexcept;
 
-  [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(EndIs end) noexcept {
-    ThisThread* const here = Here();
+  [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(Reported end) noexcept {
+    ThisThread* const here = CallingThread();
     if (Rarely(!IsOnTop(*here))) return LeaveSpecially(end);
     if (Rarely(PlaceIn(*here).kind != Kind::kElided)) {
       CUcontext popped = nullptr;
@@ -154,7 +156,7 @@ class CUGUEST_API Scope {
   // alive, where nothing was called since that could change the stack. No driver call. Does nothing
   // if it pushed: what lies below is not known before it pops.
   CUGUEST_HIDE void LeaveSeen() noexcept {
-    ThisThread* const here = Here();
+    ThisThread* const here = CallingThread();
     if (IsOnTop(*here) && PlaceIn(*here).kind == Kind::kElided) Leave(here);
   }
 
@@ -238,9 +240,11 @@ class CUGUEST_API Scope {
   }
 
   // These need Prepare().
-  [[gnu::cold]] void EnterSlowly(unsigned long long id, CUcontext caller, CUresult code) noexcept;
-  [[gnu::cold]] void EnterAnew(unsigned long long id, CUcontext caller, CUresult code) noexcept;
-  CUresult LeaveSpecially(EndIs end) noexcept;
+  [[gnu::cold]] void EnterResolving(unsigned long long id, CUcontext caller,
+                                    CUresult code) noexcept;
+  [[gnu::cold]] void EnterAfterRefusal(unsigned long long id, CUcontext caller,
+                                       CUresult code) noexcept;
+  CUresult LeaveSpecially(Reported end) noexcept;
   [[gnu::cold]] CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
   static void CloseEnded() noexcept;
   [[nodiscard, gnu::cold]] CUresult ResultNow() const noexcept;

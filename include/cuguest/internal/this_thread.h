@@ -76,8 +76,11 @@ struct Record {
   State state;  // kLive is 0
   bool always_pushes;
   Owner owner;
-  // kOut: the place of the HostScope; kExact: how many entries; kCaptureMode: both modes.
-  unsigned extra;
+  union {
+    unsigned host_slot;      // kOut: the place of the HostScope
+    unsigned entry_count;    // kExact and not kOut: of `entries`
+    unsigned capture_modes;  // kCaptureMode: the callers' and its own
+  };
   CUresult result : 16;  // kOut, kGone: why it cannot be entered again
   CUresult owed : 16;    // of a kStaleScope: what its end returns of a move or reassertion before
 };
@@ -136,13 +139,15 @@ struct ThisThread {
 };
 #ifdef CUGUEST_SCHEDULED_THREADS
 extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
-CUGUEST_HIDE inline ThisThread* Here() noexcept { return &static_cast<ThisThread&>(t_this_thread); }
+CUGUEST_HIDE inline ThisThread* CallingThread() noexcept {
+  return &static_cast<ThisThread&>(t_this_thread);
+}
 #else
 // `__thread`: an `extern thread_local` costs a call of a wrapper besides.
 CUGUEST_API extern __thread ThisThread t_this_thread;
 // The same for code that uses several of them: in a library their address costs a call, which the
 // compiler would make at each use.
-CUGUEST_HIDE inline ThisThread* Here() noexcept {
+CUGUEST_HIDE inline ThisThread* CallingThread() noexcept {
   ThisThread* here = &t_this_thread;
   __asm__("" : "+r"(here));
   return here;

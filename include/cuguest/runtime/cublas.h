@@ -98,8 +98,8 @@ struct Cublas {
 
 #undef CUGUEST_CUBLAS_ENTRIES
 
-/// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
-using CublasLibrary = LibraryTable<impl::Cublas>;
+/// See ToolkitFunctions. Open() opens "libcublas.so.<major version of the header>" by default.
+using CublasLibrary = ToolkitFunctions<impl::Cublas>;
 
 /// The cuBLAS handles of a library or program. LibraryHandles has the rest of the contract.
 /// Count:   none. cuBLAS itself keeps two references to a primary context, from the first handle

@@ -87,8 +87,8 @@ class LibraryHandle<Cufft>;
 
 #undef CUGUEST_CUFFT_ENTRIES
 
-/// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
-using CufftLibrary = LibraryTable<impl::Cufft>;
+/// See ToolkitFunctions. Open() opens "libcufft.so.<major version of the header>" by default.
+using CufftLibrary = ToolkitFunctions<impl::Cufft>;
 
 /// The cuFFT plans of a library or program, for each layout its own. They are searched in sequence:
 /// for some dozens of layouts in a context. LibraryHandles has the rest of the contract.

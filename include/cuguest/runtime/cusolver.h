@@ -87,8 +87,8 @@ struct Cusolver {
 #undef CUGUEST_CUSOLVER_ENTRIES
 #undef CUGUEST_CUSOLVER_MODE_ENTRIES
 
-/// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
-using CusolverLibrary = LibraryTable<impl::Cusolver>;
+/// See ToolkitFunctions. Open() opens "libcusolver.so.<major version of the header>" by default.
+using CusolverLibrary = ToolkitFunctions<impl::Cusolver>;
 
 /// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
 using CusolverDnHandles = LibraryHandles<impl::Cusolver>;

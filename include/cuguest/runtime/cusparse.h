@@ -73,8 +73,8 @@ struct Cusparse {
 
 #undef CUGUEST_CUSPARSE_ENTRIES
 
-/// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
-using CusparseLibrary = LibraryTable<impl::Cusparse>;
+/// See ToolkitFunctions. Open() opens "libcusparse.so.<major version of the header>" by default.
+using CusparseLibrary = ToolkitFunctions<impl::Cusparse>;
 
 /// As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
 /// and destroying one invalidates no capture.

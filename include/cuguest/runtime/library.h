@@ -41,12 +41,12 @@ class LibraryScope;
 /// Stack, count, last error: not touched. Needs and initialises no driver.
 /// Threads: a value; any thread.
 template <typename Library>
-class LibraryTable : public Library {
+class ToolkitFunctions : public Library {
  public:
   /// Those that the program is linked with. Only a program that calls it (or the handles' default
   /// constructor) needs the library at link time.
-  [[nodiscard]] static LibraryTable Linked() {
-    LibraryTable library;
+  [[nodiscard]] static ToolkitFunctions Linked() {
+    ToolkitFunctions library;
     library.Link();
     return library;
   }
@@ -58,8 +58,8 @@ class LibraryTable : public Library {
   ///         kFailedPrecondition  its major version is not the header's
   ///         and those of the library's ToStatus(), if it does not say its version
   /// Cost:   the first time: loading it (a second, and hundreds of MiB of address space).
-  [[nodiscard]] static absl::StatusOr<LibraryTable> Open(const char* name = nullptr) {
-    LibraryTable library;
+  [[nodiscard]] static absl::StatusOr<ToolkitFunctions> Open(const char* name = nullptr) {
+    ToolkitFunctions library;
     absl::Status status = library.Load(name);
     if (!status.ok()) return status;
     return library;
@@ -80,7 +80,7 @@ class LibraryTable : public Library {
   }
 
  private:
-  LibraryTable() = default;
+  ToolkitFunctions() = default;
 
   absl::Status Load(const char* name) {
     name_ = name != nullptr ? name : Library::kStem + (".so." + std::to_string(Library::kMajor));
@@ -118,16 +118,16 @@ class LibraryTable : public Library {
 template <typename Library>
 class LibraryHandles {
  public:
-  /// With the library that the program is linked with; see LibraryTable::Linked().
-  LibraryHandles() : LibraryHandles(LibraryTable<Library>::Linked()) {}
-  explicit LibraryHandles(const LibraryTable<Library>& library) : library_(library) {}
+  /// With the library that the program is linked with; see ToolkitFunctions::Linked().
+  LibraryHandles() : LibraryHandles(ToolkitFunctions<Library>::Linked()) {}
+  explicit LibraryHandles(const ToolkitFunctions<Library>& library) : library_(library) {}
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
 
   /// See Count above; destroys as Forget(). No scope may be open.
   ~LibraryHandles() = default;
 
-  [[nodiscard]] const LibraryTable<Library>& library() const noexcept { return library_; }
+  [[nodiscard]] const ToolkitFunctions<Library>& library() const noexcept { return library_; }
 
   /// Makes handles until `context` has at least `count`, idle or in use. Invalidates no capture.
   /// Errors: those of ContextGuard, CaptureModeGuard and the library's ToStatus(), and
@@ -167,7 +167,7 @@ class LibraryHandles {
  private:
   friend class LibraryScope<Library>;
 
-  LibraryTable<Library> library_;
+  ToolkitFunctions<Library> library_;
   internal::HandlePools pools_{impl::LibraryHandle<Library>::kType,
                                static_cast<const Library*>(&library_)};
 };

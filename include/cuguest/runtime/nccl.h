@@ -87,8 +87,8 @@ struct Nccl {
 
 #undef CUGUEST_NCCL_ENTRIES
 
-/// See LibraryTable. Open() opens "libnccl.so.<major version of the header>" by default.
-using NcclLibrary = LibraryTable<impl::Nccl>;
+/// See ToolkitFunctions. Open() opens "libnccl.so.<major version of the header>" by default.
+using NcclLibrary = ToolkitFunctions<impl::Nccl>;
 
 /// A rank's communicator, which blocks, and the reference to the primary context that it works in.
 /// Stack:   net 0. Count: the reference that it was given. NCCL takes one more for itself, and

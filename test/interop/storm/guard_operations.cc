@@ -136,7 +136,7 @@ void NoContext(Worker& worker) {
 void Reside(Worker& worker) {
   cuguest::ContextScope home;
   Require(home.Enter(worker.PickContext(), cuguest::GuardMode::kAlwaysPush), "make it its own");
-  Require(home.Reassert(), "settle");
+  Require(home.Reassert(), "reassert");
   Require(home.MoveTo(worker.PickContext()), "move to another context");
   RequireCurrent(home.get());
   Require(home.Leave(), "leave");

@@ -4,8 +4,8 @@
 // at a time; the others wait for it, with no lock held. Its thread cannot have it twice: in a
 // tool's callback, say. No forked child comes here: there is no driver for one.        tier: 3
 
-#ifndef CUGUEST_LIB_MEMORY_TURN_H_
-#define CUGUEST_LIB_MEMORY_TURN_H_
+#ifndef CUGUEST_LIB_MEMORY_ONE_AT_A_TIME_H_
+#define CUGUEST_LIB_MEMORY_ONE_AT_A_TIME_H_
 
 #include <mutex>
 
@@ -15,9 +15,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // `Of` says of what; a type of its own for each.
 template <typename Of>
-class Turn {
+class OneAtATime {
  public:
-  Turn() noexcept {
+  OneAtATime() noexcept {
     const Lock lock(s_mutex);
     if (s_is_taken && s_thread == ThisThreadId()) return;
     while (s_is_taken) s_changed.wait(s_mutex);
@@ -25,9 +25,9 @@ class Turn {
     s_thread = ThisThreadId();
     is_ours_ = true;
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
+  OneAtATime(const OneAtATime&) = delete;
+  OneAtATime& operator=(const OneAtATime&) = delete;
+  ~OneAtATime() {
     if (!is_ours_) return;
     const Lock lock(s_mutex);
     s_is_taken = false;
@@ -47,4 +47,4 @@ class Turn {
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_MEMORY_TURN_H_
+#endif  // CUGUEST_LIB_MEMORY_ONE_AT_A_TIME_H_
