@@ -3,7 +3,7 @@
 """migrate.py [--check] FILE|DIRECTORY...
 
 Renames in sources that use cuguest 0.2 what 0.3 has renamed, and prints, as FILE:LINE: what, the places where a person
-has to decide: docs/migration.md says why. Members are told by their names alone: look through what was renamed where
+has to decide: docs/migration.md says why. Members are known by their names alone: look through what was renamed where
 your own classes have a Free(), Destroy(), Detach(), Unload(), Disable(), Restore(), Settle(), incarnation(), GetUuid()
 or PciBusId(). A variable that is made by SharedContext::Create() or another function that returned an absl::StatusOr
 is the object itself afterwards, as far as its scope goes. Of a directory, its sources of C, C++ and CUDA. --check

@@ -51,9 +51,9 @@ class CUGUEST_API PinnedPages {
   /// Errors: those of Driver::Get(), and as follows; nothing has changed then.
   ///         kInvalidArgument     null; memory of CUDA's that is not on the host; addresses that
   ///                              there are not; other flags
-  ///         kAlreadyExists       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: only a part of it is
-  ///                              pinned, and neither can that be used for all nor the rest be
-  ///                              pinned in one piece with it
+  ///         kAlreadyExists       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: part of it is pinned
+  ///                              already; the driver can neither use that part for the whole
+  ///                              nor pin the whole
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
   ///         kResourceExhausted   more than can be locked

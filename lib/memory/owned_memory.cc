@@ -212,7 +212,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
   return memory.status();
 }
 
-// Pool memory is of no context, and of the device that the pool is current on.
+// Pool memory belongs to no context, but to the device on which the pool is current.
 absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const ElementType& type,
                                                   std::size_t count) {
   if (IsEmpty(stream)) return NoStream(absl::StrCat("allocate ", count, " elements"));

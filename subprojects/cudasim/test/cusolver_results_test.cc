@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_factor_and_a_solution_of_complex_numbers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_positive_definite_is_told_by_its_minor) {
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_reported) {
   const Solver solver;
   auto values = Matrix(CUBLAS_FILL_MODE_LOWER);
   values[kStride + 1] = 1;

@@ -9,7 +9,7 @@
 // sees them: that of the callable, whose names are found in the program's file. Frames
 // of Audit() itself are left out.
 //
-// What the caller has is told by calls of its own: before the callable its contexts are popped and
+// What the caller has, calls of its own show: before the callable its contexts are popped and
 // pushed once, which makes it the one who put them there and who manages contexts, and tells the
 // collector which handles they have.
 //
