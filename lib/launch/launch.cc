@@ -11,7 +11,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/driver_status.h"
+#include "lib/status/driver_status.h"
 #include "lib/launch/launch_check.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"

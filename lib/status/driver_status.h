@@ -2,8 +2,8 @@
 //
 // The table as a Driver, and the statuses of its calls that concern no context.        tier: 1
 
-#ifndef CUGUEST_LIB_CORE_DRIVER_STATUS_H_
-#define CUGUEST_LIB_CORE_DRIVER_STATUS_H_
+#ifndef CUGUEST_LIB_STATUS_DRIVER_STATUS_H_
+#define CUGUEST_LIB_STATUS_DRIVER_STATUS_H_
 
 #include <cuda.h>
 
@@ -26,4 +26,4 @@ absl::Status NoDeviceStatus(CUresult code, int ordinal);
 
 CUGUEST_END_INTERNAL_NAMESPACE
 
-#endif  // CUGUEST_LIB_CORE_DRIVER_STATUS_H_
+#endif  // CUGUEST_LIB_STATUS_DRIVER_STATUS_H_

@@ -13,7 +13,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
-#include "lib/core/driver_status.h"
+#include "lib/status/driver_status.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE

@@ -11,7 +11,7 @@
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
-#include "lib/core/driver_status.h"
+#include "lib/status/driver_status.h"
 #include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
