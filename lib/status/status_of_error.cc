@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "lib/core/driver_release.h"
-#include "lib/status/driver_status.h"
 #include "lib/core/failure.h"
+#include "lib/status/driver_status.h"
 #include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE

@@ -30,8 +30,8 @@ enum class Reported : unsigned char { kByResult, kByIncident };
 // A value: it may be moved to another address; the object that has it then is the one to leave it.
 //
 // In line is what a guard does that nobody disturbs, and no more, so that it is laid out in line
-// also where a compiler optimises for size. Out of line a guard cost as much again as its driver calls
-// (test/benchmark/context_rows.cc).
+// also where a compiler optimises for size. Out of line a guard cost as much again as its driver
+// calls (test/benchmark/context_rows.cc).
 class CUGUEST_API Scope {
   using Kind = Record::Kind;
   using State = Record::State;

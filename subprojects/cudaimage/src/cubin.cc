@@ -5,10 +5,10 @@
 // Damage of code and data does not, and cannot be told from code and data.
 //
 // Of every cubin it is checked what ELF itself lays down: that tables, names and entries are
-// inside of what they are in. Which parts refer to which (a kernel's code, its records, their symbols) is
-// NVIDIA's to lay down, by an ABI whose version is in the header; of a version that is not known,
-// none of that is held against the file. What is known of those that are: test/device_code
-// holds it against all that there is of real compilers and libraries.
+// inside of what they are in. Which parts refer to which (a kernel's code, its records, their
+// symbols) is NVIDIA's to lay down, by an ABI whose version is in the header; of a version that is
+// not known, none of that is held against the file. What is known of those that are:
+// test/device_code holds it against all that there is of real compilers and libraries.
 
 #include "cudaimage/cubin.h"
 
