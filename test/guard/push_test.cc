@@ -241,6 +241,26 @@ BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
   OwnContext::DestroyIdle();
 }
 
+// What the pop of an older push has taken off cannot be put back for a second look.
+BOOST_AUTO_TEST_CASE(a_pair_inside_a_push_that_died) {
+  OwnContext over;
+  const OwnContext b;
+  SetStack({over.get(), b.get()});
+  const Stack host = GetStack();
+  BOOST_TEST(cuguest_push(over.get()) == 0);
+  BOOST_TEST(cuguest_push(b.get()) == 0);
+  PopByHand();
+  std::thread([&] { TheDriver().CtxDestroy(over.release()); }).join();
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(Records() == 0U);
+  CUcontext current = nullptr;
+  BOOST_TEST(TheDriver().CtxGetCurrent(&current) == CUDA_SUCCESS);
+  BOOST_TEST(current == host.back());
+  BOOST_TEST(TakeIncidents().empty());
+  SetStack({});
+  OwnContext::DestroyIdle();
+}
+
 // The host asked for it before it called the library.
 BOOST_AUTO_TEST_CASE(a_push_below_every_guard_stays) {
   const OwnContext a;
