@@ -220,6 +220,7 @@ unsigned MeantInstead(unsigned slot, CUcontext popped) {
 
 CUresult CloseUnowned(unsigned slot) {
   nesting::FirstLook look = nesting::Look(records::At(slot));
+  if (look.code != CUDA_SUCCESS) look.code = stack::Pop(&look.popped);
   if (!look.is_clean && look.code == CUDA_SUCCESS) {
     const unsigned meant = MeantInstead(slot, look.popped);
     for (; slot > meant; --slot) {

@@ -21,7 +21,8 @@ struct Slot;
 // Around the end of what an owner has in a context, from the check that it lives to the last driver
 // call. Where it is attached it has one holder more, so that the last SharedContext, which may end
 // on another thread, does not destroy it meanwhile; if that one ends, the end of the hold destroys
-// it. What nobody has attached is its owner's to destroy, and cannot be held.
+// it. What nobody has attached is its owner's to destroy, and cannot be held. Where the driver
+// refuses to destroy it, in a host function, what was let go meanwhile stays until it is destroyed.
 //
 // Cost: one load where this copy attaches nothing; else those of a copy of a SharedContext.
 class ContextHold {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/c.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
@@ -259,6 +260,20 @@ BOOST_AUTO_TEST_CASE(a_pair_inside_a_push_that_died) {
   BOOST_TEST(TakeIncidents().empty());
   SetStack({});
   OwnContext::DestroyIdle();
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_where_the_pop_fails_once, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({});
+  BOOST_TEST(cuguest_push(a.get()) == 0);
+  Pair(b.get());
+  cudasim::Sim::FailCall("cuCtxPopCurrent", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  BOOST_TEST(cuguest_pop() == 0);
+  cudasim::Sim::ClearFaults();
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(Records() == 0U);
+  BOOST_TEST(TakeIncidents().empty());
 }
 
 // The host asked for it before it called the library.
