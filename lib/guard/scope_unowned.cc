@@ -16,7 +16,6 @@ namespace {
 
 using nesting::IsOfNone;
 using nesting::IsPush;
-using Kind = Record::Kind;
 
 // A thread's stack, the lowest entry first. Of what lies below an entry whose context is over
 // nothing is known, since that entry could not be put back.
@@ -83,7 +82,7 @@ class Match {
   void Choose() {
     for (unsigned slot = records::Depth(); slot-- > 0 && count_ < kMost;) {
       const Record& record = records::At(slot);
-      if (!records::IsOpen(record) || record.kind > Kind::kExact) continue;
+      if (!records::IsOpen(record) || record.kind > Record::Kind::kExact) continue;
       if (IsOfNone(record) || (!seen_.is_all && !IsPush(record))) break;
       slots_[count_++] = slot;
     }
@@ -92,8 +91,8 @@ class Match {
   const Record& At(unsigned i) const { return records::At(slots_[i]); }
   bool CanLie(const Record& record, long place) const {
     if (seen_.entries[place] != record.ours.context) return false;
-    if (record.kind == Kind::kElided) return true;
-    if (record.kind == Kind::kExact) return place == static_cast<long>(record.entry_count);
+    if (record.kind == Record::Kind::kElided) return true;
+    if (record.kind == Record::Kind::kExact) return place == static_cast<long>(record.entry_count);
     const bool is_lowest = place == 0;
     return is_lowest ? IsOnUnknown(place) || record.caller == nullptr
                      : seen_.entries[place - 1] == record.caller;
@@ -104,7 +103,7 @@ class Match {
   // leaves most room to those above it; at the lowest place, if that is on what is not known, only
   // where no other can be.
   long PlaceOf(unsigned i, long above) const {
-    const bool can_be_same = At(i).kind == Kind::kElided && above >= 0;
+    const bool can_be_same = At(i).kind == Record::Kind::kElided && above >= 0;
     long on_unknown = -1;
     for (long place = can_be_same ? above : above + 1; place < seen_.count; ++place) {
       if (!CanLie(At(i), place)) continue;
@@ -119,7 +118,7 @@ class Match {
   }
   // What was pushed before it, and is gone, has found what lies below this.
   long EndBefore(unsigned i, long place) const {
-    return At(i).kind == Kind::kElided ? place + 1 : place;
+    return At(i).kind == Record::Kind::kElided ? place + 1 : place;
   }
   // Whether push `i`, which is gone, can have found its caller's context: between the last entry
   // before it that is there and the end before the next one, or as another push that is gone, too.
@@ -211,7 +210,7 @@ unsigned MeantInstead(unsigned slot, CUcontext popped) {
   const Match match(seen);
   for (unsigned i = slot + 1; i-- > 0;) {
     const Record& record = records::At(i);
-    if (!records::IsOpen(record) || record.kind == Kind::kCaptureMode) continue;
+    if (!records::IsOpen(record) || record.kind == Record::Kind::kCaptureMode) continue;
     if (!IsPush(record)) break;
     if (!match.IsGone(i)) return i;
   }
