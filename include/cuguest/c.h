@@ -405,9 +405,8 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency*
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_reassert(cuguest_residency* residency);
 /// The name of cuguest_residency_reassert() up to 0.2.
 ///
-/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709), CUDA_ERROR_ILLEGAL_STATE (401), and the others
-/// of
-///          that.
+/// Errors:  as that: CUDA_ERROR_CONTEXT_IS_DESTROYED (709), CUDA_ERROR_ILLEGAL_STATE (401), and
+///          the code with which repairing failed.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
 /// Leaves the context and makes `ref`'s the thread's own.
 ///
