@@ -210,6 +210,28 @@ BOOST_AUTO_TEST_CASE(a_host_scope_passes_a_pair_of_the_same_context) {
   SetStack({});
 }
 
+// Inside several pushes the stack is taken apart for each but the oldest: five calls an entry, and
+// one that finds it empty.
+BOOST_AUTO_TEST_CASE(a_host_scope_inside_pushes_costs_looks, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const auto calls = [&](int pushes) {
+    SetStack({a.get()});
+    for (int i = 0; i < pushes; ++i) BOOST_TEST(cuguest_push((i % 2 == 0 ? b : c).get()) == 0);
+    cudasim::Sim::ResetCalls();
+    { const HostScope host; }
+    const auto made = cudasim::Sim::TotalCalls();
+    for (int i = 0; i < pushes; ++i) BOOST_TEST(cuguest_pop() == 0);
+    SetStack({});
+    return made;
+  };
+  const auto a_push = 7U;  // more, beside the looks
+  BOOST_TEST(calls(1) == 6U);
+  BOOST_TEST(calls(2) == 6U + a_push + (3 * 5 + 1));
+  BOOST_TEST(calls(3) == 6U + 2 * a_push + (4 * 5 + 1) + (3 * 5 + 1));
+}
+
 // Dead entries can not be put back, so nobody looks beneath one.
 BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
   const OwnContext a;
