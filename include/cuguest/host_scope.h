@@ -45,10 +45,10 @@ CUGUEST_BEGIN_NAMESPACE
 ///          handle names another incarnation) is no longer ok(), says why, and pushes nothing; what
 ///          was current before it stays so. One that is ended meanwhile does not come back.
 /// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first time,
-///          for a guard of a raw handle), and one query for each that pushed but the innermost. Of
-///          the pushes of cuguest_push() that are open, each but the oldest, and one of what was
-///          current, has the stack taken apart to look: five calls for each entry, and one more. No
-///          lock; no allocation up to 16 scopes deep.
+///          for a guard of a raw handle), and one query for each that pushed but the innermost.
+///          Inside two pushes of cuguest_push(), or one of what was current, the stack is taken
+///          apart once to look: five calls for each entry, and one more. No lock; no allocation up
+///          to 16 scopes deep.
 class [[nodiscard]] CUGUEST_API HostScope {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit HostScope(Location where = Location::Here()) noexcept

@@ -71,6 +71,14 @@ bool CanLookAsIfThere(unsigned slot) {
   return can;
 }
 
+// What somebody else has popped is found before anything is taken out, by one look at the stack for
+// all pushes from `outermost` on.
+void ForgetWhatLooksAsIfThere(unsigned outermost, unsigned host) {
+  for (unsigned slot = outermost < host ? outermost : 0; slot < host; ++slot) {
+    if (CanLookAsIfThere(slot)) return nesting::ForgetPopped();
+  }
+}
+
 // As Look(), of the innermost one. Of a push that somebody else has popped it is undone, and the
 // push given back; an entry whose context is over is lost by it.
 nesting::FirstLook LookAtInnermost(unsigned slot, bool* has_lost) {
@@ -92,12 +100,11 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
   bool has_lost = false;
   bool has_wanted = wanted == kAny;
   const unsigned outermost = Outermost(host);
+  ForgetWhatLooksAsIfThere(outermost, host);
   for (unsigned slot = host; slot-- > 0;) {
     Record& record = records::At(slot);
     if (!records::IsOpen(record) || record.kind > Record::Kind::kExact) continue;
     if (nesting::IsPush(record) && outermost < host && slot < outermost) break;
-    if (CanLookAsIfThere(slot)) nesting::ForgetPopped();
-    if (!records::IsOpen(record)) continue;
     const bool has_ended = record.state == Record::State::kEnded;
     if (is_innermost) {
       static_cast<void>(Identify(&record));  // if it fails, BringBack() tries once more

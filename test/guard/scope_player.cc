@@ -177,6 +177,9 @@ class Player {
 
   void Check() {
     outcome_.faults = faults_;
+    const bool is_push_over = std::any_of(pushed_.begin(), pushed_.end(),
+                                          [&](char context) { return contexts_.HasDied(context); });
+    is_at_limit_ = is_at_limit_ || (HasPairs() && is_push_over);
     is_at_limit_ = is_at_limit_ || (HasOpenScope() && HasPairs() && is_repeated_);
     outcome_.is_at_limit = is_at_limit_;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -184,7 +187,8 @@ class Player {
     Expect(mode == CU_STREAM_CAPTURE_MODE_GLOBAL, "another capture mode is left");
     const auto incidents = cuguest_test::TakeIncidents();
     for (const Incident& incident : incidents) {  // the end of a scope that waited gives no code
-      says_over_ = says_over_ || incident.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+      says_over_ = says_over_ || incident.result == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+                   incident.kind == Incident::Kind::kDestroyed;
     }
     const std::string stack = TakeStack();
     const char caller = host_.empty() ? '0' : host_.back();
@@ -412,6 +416,7 @@ class Player {
     ExpectOfClean(code_ == CUDA_SUCCESS);
     if (code_ != CUDA_SUCCESS) return true;
     NoteEntered(step, false);
+    pushed_ += step.context;
     open_.push_back({kPush, Kind::kAlwaysPush, step.context});
     return true;
   }
@@ -512,6 +517,7 @@ class Player {
   bool says_over_ = false;
   bool has_mail_ = false;     // a scope was ended elsewhere, and is not closed yet
   std::string callees_;       // contexts that callees have left on the stack
+  std::string pushed_;        // by cuguest_push()
   std::string pairs_;         // of a cuguest_push() and a pop by hand: the contexts
   bool is_repeated_ = false;  // a scope or a push entered what is on the stack
   bool has_twice_ = false;    // the host has a context on its stack twice
