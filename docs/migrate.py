@@ -69,6 +69,11 @@ RENAMED = {
 }
 # What is not only a name.
 BY_HAND = {
+    r"(?<=->)(?:Mem(?:Alloc|Free|cpy|set|Host|GetAccess)\w*|Module\w+|Event(?:Create|Destroy|Record|Query|Synchronize|Elapsed)\w*"
+    r"|Graph(?:Create|Destroy|Add|Kernel|Instantiate|Exec|Launch)\w*|Library(?:Load|Unload|Get|Enumerate)\w*|LaunchKernel\w*"
+    r"|Stream(?:CreateWithPriority|Synchronize|Query|WaitEvent|GetCaptureInfo|BeginCapture|EndCapture))\("
+    r"|\bDriver::(?:Mem|Module|Event|Graph|Library|Launch|Func|Kernel|Link|Occupancy)\w+":
+        "of a driver: an entry of cuguest::ObjectDriver (cuguest/objects/driver.h)",
     r"\b(?:Context|Exact|Acquired)Guard\s+\w+\s*[({][^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})"
     r"|\.emplace(?:_back)?\([^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})\)":
         "the Location comes last, behind the GuardMode",

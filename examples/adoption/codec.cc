@@ -18,6 +18,7 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 
 // A compressed frame: as many bytes as it says, all of one value.
 struct Packet {
@@ -31,7 +32,7 @@ namespace before {
 
 class Decoder {
  public:
-  Decoder(const Driver& cuda, CUcontext context) : cuda_(cuda), context_(context) {}
+  Decoder(const ObjectDriver& cuda, CUcontext context) : cuda_(cuda), context_(context) {}
 
   CUresult Decode(const Packet& packet, const OnFrame& on_frame) {
     CUresult code = cuda_.CtxPushCurrent(context_);
@@ -48,7 +49,7 @@ class Decoder {
   }
 
  private:
-  const Driver& cuda_;
+  const ObjectDriver& cuda_;
   CUcontext context_;
 };
 
@@ -90,7 +91,7 @@ struct Decoder {
   cuguest_primary primary;  // zeros: holds nothing
 };
 
-int Open(const Driver* cuda, Decoder* decoder, int device, int may_create) {
+int Open(const ObjectDriver* cuda, Decoder* decoder, int device, int may_create) {
   unsigned flags = 0;
   int active = may_create;
   if (!may_create) cuda->DevicePrimaryCtxGetState(device, &flags, &active);  // creates nothing
@@ -116,7 +117,7 @@ using support::PrintScene;
 constexpr Packet kFrame = {4096, 42};
 constexpr Packet kTooLarge = {std::size_t{1} << 60, 42};
 
-absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "F", "P"});
   before::Decoder old(driver, stage["F"]);
   after::Decoder decoder(stage["F"]);

@@ -14,6 +14,7 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using Wire = std::vector<unsigned char>;
 
 // With driver calls. `cuda.Name` is the driver's cuName.
@@ -25,7 +26,7 @@ struct Region {
   CUcontext context;
 };
 
-CUresult Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes, Region* region) {
+CUresult Register(const ObjectDriver& cuda, CUdeviceptr start, std::size_t bytes, Region* region) {
   CUcontext context = nullptr;
   cuda.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, start);
   if (context == nullptr) {  // pool or virtual memory: of a device, and of no context
@@ -51,7 +52,7 @@ struct Region {
 };
 
 // One guard for regions of many contexts: one push, and one set for each change.
-absl::Status Send(const Driver& cuda, const std::vector<Region>& regions,
+absl::Status Send(const ObjectDriver& cuda, const std::vector<Region>& regions,
                   std::vector<Wire>* wires) {
   cuguest::ContextGuard guard;
   for (const Region& region : regions) {
@@ -64,7 +65,7 @@ absl::Status Send(const Driver& cuda, const std::vector<Region>& regions,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Region> Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes,
+absl::StatusOr<Region> Register(const ObjectDriver& cuda, CUdeviceptr start, std::size_t bytes,
                                 cuguest::IfInactive if_inactive = cuguest::IfInactive::kRefuse) {
   Region region = {start, bytes, cuguest::AcquireFromBuffer(start, bytes, if_inactive)};
   CUGUEST_RETURN_IF_ERROR(region.context);
@@ -83,7 +84,7 @@ namespace host {
 using Buffer = cuguest::DeviceBuffer<unsigned char>;
 constexpr std::size_t kBytes = 256;
 
-absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "B", "C"});
   const auto in_b = cuguest::ContextRef::Borrow(stage["B"]);
   const auto in_c = cuguest::ContextRef::Borrow(stage["C"]);

@@ -14,13 +14,14 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using Destroyed = std::function<void()>;  // the application's, with its data
 
 // With the driver's calls. `cuda->Name` is the driver's cuName.
 namespace before {
 
 struct Context {
-  const Driver* cuda;
+  const ObjectDriver* cuda;
   CUcontext handle;
 };
 
@@ -45,7 +46,7 @@ int Free(Context* context, CUdeviceptr memory, const Destroyed& notify) {
 namespace after {
 
 struct Context {
-  const Driver* cuda;
+  const ObjectDriver* cuda;
   cuguest_ref ref;
 };
 
@@ -74,7 +75,7 @@ namespace host {
 
 using support::PrintScene;
 
-CUdeviceptr AllocateIn(const Driver& driver, CUcontext context) {
+CUdeviceptr AllocateIn(const ObjectDriver& driver, CUcontext context) {
   CUdeviceptr memory = 0;
   CUcontext popped = nullptr;
   SUCCEEDS(driver.CtxPushCurrent(context));
@@ -83,7 +84,7 @@ CUdeviceptr AllocateIn(const Driver& driver, CUcontext context) {
   return memory;
 }
 
-absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "F"});
   before::Context old = {&driver, stage["F"]};
   after::Context context = {&driver, CUGUEST_REF_INIT};

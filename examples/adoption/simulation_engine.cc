@@ -19,6 +19,7 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using Forces = std::vector<std::function<void()>>;  // of the plugins
 constexpr std::size_t kParticles = 1000;
 
@@ -26,7 +27,7 @@ constexpr std::size_t kParticles = 1000;
 namespace before {
 
 struct Engine {
-  Engine(const Driver& driver, cuguest::Device device) : cuda(driver) {
+  Engine(const ObjectDriver& driver, cuguest::Device device) : cuda(driver) {
     cuda.CtxCreate(&context, 0, device.get());  // which leaves it current
     cuda.MemAlloc(&positions, kParticles * sizeof(float));
   }
@@ -42,7 +43,7 @@ struct Engine {
     return cuda.MemsetD8(positions, 0, kParticles * sizeof(float));  // in whatever is current
   }
 
-  const Driver& cuda;
+  const ObjectDriver& cuda;
   CUcontext context = nullptr;
   CUdeviceptr positions = 0;
 };
@@ -100,7 +101,7 @@ absl::StatusOr<Plugin> Load(CUcontext engines) {
 // An application that works in A.
 namespace host {
 
-absl::Status Demonstrate(const Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "C"});
   const auto replaces = [&] { SUCCEEDS(driver.CtxSetCurrent(stage["C"])); };
 

@@ -122,7 +122,7 @@ absl::Status InAScope(const Stage& stage, const Buffer& own) {
   return home.Release();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const Stage stage(driver, device, {"X", "A", "P"});
   stage.Set({"X", "A"});
   CUGUEST_ASSIGN_OR_RETURN(const Buffer own,

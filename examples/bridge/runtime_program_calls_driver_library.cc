@@ -116,7 +116,7 @@ void WrongPointers(cudaStream_t stream, const Numbers& x) {
   CHECK(x.Read() == Ramp(3 * 2));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const support::Stage stage(driver, device, {});  // empties the stack at the end
   {
     const Numbers x(Ramp(2));

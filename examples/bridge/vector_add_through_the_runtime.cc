@@ -101,7 +101,7 @@ absl::Status TooLarge(const Vectors& v, cudaStream_t stream) {
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const support::Stage stage(driver, device, {});  // empties the stack at the end
   {
     const Vectors vectors;

@@ -98,7 +98,7 @@ constexpr char kKernel[] = R"(.visible .entry answer(.param .u64 to)
 }
 )";
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
   const std::string whole = absl::StrCat(kHeader, kFunction, kKernel);
   const std::string kernel = absl::StrCat(kHeader, kDeclaration, kKernel);

@@ -109,7 +109,7 @@ const std::pair<server::Formula, int> kFormulas[] = {
     {{"weigh", "(a + b) * x * k", {{"int", "k", 3}, {"double", "a", 0.5}, {"double", "b", 2.0}}},
      15}};
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   server::Server server;
   const auto send = [&](const server::Formula& formula) -> absl::StatusOr<server::Numbers> {
     CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));

@@ -73,7 +73,7 @@ absl::Status RefusesHalf(const std::string& file) {
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
   support::PrintScene("The file is there");
   Doubles("my_kernel.ptx", "my_kernel.ptx", context);

@@ -107,7 +107,7 @@ void Refused(const char* what, const absl::Status& status) {
   CHECK(support::IsRefused(what, status, absl::StatusCode::kFailedPrecondition));
 }
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   std::vector<Resident> residents;
   for (const char* name : {"ada", "bob", "cleo"}) {
     const auto mark = static_cast<unsigned>(residents.size() + 1);

@@ -106,7 +106,7 @@ void AddAndCheck(const char* how, cuguest::Device device,
   support::PrintRow(how, CHECK(support::Has(sum, Ramp(3))) ? "right" : "WRONG");
 }
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   const support::Undisturbed undisturbed;
   AddAndCheck("values", device, &program::LaunchWithValues);
   AddAndCheck("a typed kernel", device, &program::LaunchTyped);

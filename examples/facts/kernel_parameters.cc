@@ -83,7 +83,7 @@ struct MyStruct {
 
 // The kernels of kernels/layout.cu write the bytes of their parameters, side by side, to where the
 // last one points.
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A"});
   const auto a = cuguest::ContextRef::Borrow(stage["A"]);
   CUGUEST_ASSIGN_OR_RETURN(

@@ -108,7 +108,7 @@ void ShowTable(const std::vector<Memory>& memories, const support::Stage& stage,
   for (const Memory& memory : memories) CopyAndFree(memory);
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A", "B", "P"});
   support::PrintScene("Memory of the driver API, allocated with A current");
   stage.Set({"A"});

@@ -109,7 +109,7 @@ void AnotherDeviceThanItSays(const Stage& stage) {
   SUCCEEDS(cudaDeviceReset());
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, Device device) {
   Stage stage(driver, device, {"A", "B", "P"});
   FirstCalls(stage, device);
 

@@ -68,7 +68,7 @@ using support::Ramp;
 using Buffer = cuguest::DeviceBuffer<float>;
 using Source = Acquired::Source;
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"X", "A", "P"});
   const auto a = cuguest::ContextRef::Borrow(stage["A"]);
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(a));

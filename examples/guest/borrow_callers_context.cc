@@ -60,7 +60,7 @@ void Call(const support::Stage& stage, const char* expected) {
                     Sim::IsActive() ? "pushes and pops: " + std::to_string(moves) : ""));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"X", "A"});
   support::PrintScene("A host with contexts of its own, A on top of X");
   stage.Set({"X", "A"});

@@ -108,7 +108,7 @@ absl::Status WorkSideBySide(support::Stage* stage, guest::Scaler* scaler) {
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::PrintScene("The library asks for a tenth of the device");
   CUGUEST_ASSIGN_OR_RETURN(auto primary, cuguest::PrimaryContext::Retain(device));
   support::Stage stage(driver, device, {"X"});

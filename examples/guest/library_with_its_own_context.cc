@@ -88,7 +88,7 @@ void MixOften(const Stage& stage, const Mixer& mixer, const std::vector<std::str
   CHECK(stage.Shows("a thread, after 25 calls", before));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   Stage stage(driver, device, {"X", "A"});
   stage.Set({"X", "A"});
   const support::Undisturbed undisturbed;  // also when the library's context is destroyed

@@ -76,7 +76,7 @@ namespace host {
 
 using support::Ramp;
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A"});
   stage.Set({"A"});
   const support::Undisturbed undisturbed;  // also when the library is closed

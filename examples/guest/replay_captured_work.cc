@@ -90,7 +90,7 @@ absl::Status RunAndCheck(const char* how, const guest::View& y, const StreamRef&
 }
 
 // As another library of the host's may do at any time.
-void AllocateOnAnotherThread(const cuguest::Driver& driver, const support::Stage& stage) {
+void AllocateOnAnotherThread(const cuguest::ObjectDriver& driver, const support::Stage& stage) {
   std::thread([&] {
     stage.Set({"H"});
     CUdeviceptr pointer = 0;
@@ -99,7 +99,7 @@ void AllocateOnAnotherThread(const cuguest::Driver& driver, const support::Stage
   }).join();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::PrintScene("Eight steps, submitted and replayed in the host's stream");
   support::Stage stage(driver, device, {"H"});
   stage.Set({"H"});

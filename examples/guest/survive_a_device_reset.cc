@@ -107,7 +107,7 @@ void Work(const support::Stage& stage, const char* when, bool was_reset, guest::
   CHECK(stage.Shows(when, "[A]<", "right, in P of id " + std::to_string(library->context().id())));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"A"});
   stage.Set({"A"});
   const support::Undisturbed undisturbed;

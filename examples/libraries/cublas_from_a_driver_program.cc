@@ -122,7 +122,7 @@ absl::Status BesideAPlainProgram(const support::Product& product, DeviceProduct&
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const Stage stage(driver, device, {"X", "A", "P"});
   const support::Product product(cudasim::Sim::IsActive() ? 128 : 4096, /*seed=*/1);
   CUGUEST_ASSIGN_OR_RETURN(DeviceProduct in_a,

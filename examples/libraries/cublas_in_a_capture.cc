@@ -91,7 +91,7 @@ void Launch(CUgraph graph, DeviceProduct& captured, int n) {
   SUCCEEDS(DRIVER(cuGraphExecDestroy)(executable));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const support::Stage stage(driver, device, {"X", "A"});
   stage.Set({"X"});
   const auto a = cuguest::ContextRef::Borrow(stage["A"]);

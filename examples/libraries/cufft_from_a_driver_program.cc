@@ -74,7 +74,7 @@ void TransformAndCheck(const support::Stage& stage, const char* callers, program
   support::PrintRow("the numbers", CHECK(error <= limit) ? "right" : "WRONG", remark);
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   const support::Stage stage(driver, device, {"X", "A"});
   const auto a = cuguest::ContextRef::Borrow(stage["A"]);
   const int count = cudasim::Sim::IsActive() ? 1 << 12 : 1 << 20;

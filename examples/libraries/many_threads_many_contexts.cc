@@ -116,7 +116,7 @@ void RunThread(const support::Stage& stage, const std::string& home, unsigned in
   CHECK(cudaGetLastError() == last);
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   support::Stage stage(driver, device, {"X"});
   const unsigned contexts = cudasim::Sim::IsActive() ? 2 : 4;
   std::vector<cuguest::SharedContext> homes;

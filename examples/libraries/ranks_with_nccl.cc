@@ -90,7 +90,7 @@ void CallGuest(const support::Stage& stage, cuguest::Device device, const ncclUn
   CHECK(stage.Shows("after", "[A]<", "P is active"));
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device) {
   CUGUEST_ASSIGN_OR_RETURN(const auto device, DeviceAt(cuguest::Device::Ordinal{rank}));
   SUCCEEDS(cudaSetDevice(rank));
   const support::Stage stage(driver, device, {"A", "P"});

@@ -124,7 +124,7 @@ absl::Status CallAll(const support::Stage& stage, CUcontext a, const char* stack
   return absl::OkStatus();
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device /*device*/) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device /*device*/) {
   support::Stage stage(driver, cuguest::Device::Borrow(0), {"A", "X"});
   support::PrintScene("The caller has X current");
   stage.Set({"X"});

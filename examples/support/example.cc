@@ -21,6 +21,7 @@ namespace {
 using cudasim::Sim;
 using cudasim::SimLibrary;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 
 // Whether the machine lacks something that the example needs.
 bool IsMissing(Driver::Problem problem) {
@@ -66,7 +67,7 @@ void CheckNothingLeft() {
 
 int RunExample(const char* question, Demonstration demonstration) {
   std::printf("%s\n\n", question);
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  const absl::StatusOr<const ObjectDriver*> driver = ObjectDriver::GetInitialized();
   if (!driver.ok()) return ReportNoDriver(driver.status());
   const absl::StatusOr<cuguest::Device> device = cuguest::DeviceAt(cuguest::Device::Ordinal{0});
   if (!device.ok()) return ReportNoDriver(device.status());

@@ -10,14 +10,14 @@
 
 #include "absl/status/status.h"
 #include "cuguest/device.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 
 namespace support {
 
 inline constexpr int kSkipped = 77;  // the exit code that Meson and automake read as "skipped"
 
 // The example's own part. It returns an error if something that it needs failed.
-using Demonstration = absl::Status (*)(const cuguest::Driver& driver, cuguest::Device device);
+using Demonstration = absl::Status (*)(const cuguest::ObjectDriver& driver, cuguest::Device device);
 
 // Runs `demonstration` on the first device and returns main()'s exit code: 0 if every check
 // passed, 1 if not, 77 without a driver or a device.

@@ -19,7 +19,8 @@ void* FindSymbol(const char* symbol) {
   return library == nullptr ? nullptr : dlsym(library, symbol);
 }
 
-Stage::Stage(const cuguest::Driver& driver, Device device, const std::vector<std::string>& names)
+Stage::Stage(const cuguest::ObjectDriver& driver, Device device,
+             const std::vector<std::string>& names)
     : driver_(driver), device_(device) {
   Set({});
   for (const std::string& name : names) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cuguest/device.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -38,7 +38,7 @@ class Stage {
  public:
   // Creates each with cuCtxCreate and pops it. But P is the device's primary context: its handle,
   // which is the same for every incarnation, and no reference to it.
-  Stage(const cuguest::Driver& driver, cuguest::Device device,
+  Stage(const cuguest::ObjectDriver& driver, cuguest::Device device,
         const std::vector<std::string>& names);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -66,7 +66,7 @@ class Stage {
                            const std::string& remark = "") const;
 
  private:
-  const cuguest::Driver& driver_;
+  const cuguest::ObjectDriver& driver_;
   const cuguest::Device device_;
   std::map<std::string, CUcontext> named_;
   std::set<std::string> created_;

@@ -47,7 +47,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
 ///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
 ///          thread_local destructor: see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), and as follows; if Create() fails, nothing is held.
+/// Errors:  those of ObjectDriver::Get(), and as follows; if Create() fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
 ///          kDataLoss            an earlier sticky error
 ///          kUnimplemented       an adopted driver (Driver::Adopt) without arrays
@@ -79,7 +79,7 @@ class [[nodiscard]] Array {
   /// context, the driver reads freed memory. Levels of a mipmapped array are arrays too.
   /// Stack:   never touched; no context is needed.
   /// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture.
-  /// Errors:  those of Driver::Get(), and kInvalidArgument: null.
+  /// Errors:  those of ObjectDriver::Get(), and kInvalidArgument: null.
   /// Cost:    one driver call.
   /// Source:  CUDA Driver API, cuArray3DGetDescriptor; docs/guarantees.md.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<Description> Describe(CUarray array);

@@ -40,7 +40,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: one object needs outside locking; its Stream may end at the same time. It is bound to
 ///          the thread that began it, unless the mode is RELAXED. Not in a stream callback, nor in
 ///          a static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), what each function adds, and these.
+/// Errors:  those of ObjectDriver::Get(), what each function adds, and these.
 ///          kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
 ///                               capture was ended by other code, or invalidated by a call that it
 ///                               forbids

@@ -92,7 +92,7 @@ using NotDeduced = std::common_type_t<T>;
 /// device has read it, does not compile (see Note [Temporary containers]).
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), and
+/// Errors:  those of ObjectDriver::Get(), and
 ///          kInvalidArgument     the ends differ in their number of elements; the host's is null;
 ///                               freed memory (as far as the driver notices: its address may be in
 ///                               use again); a fill on another device's stream; an empty StreamRef

@@ -38,7 +38,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          time; one object needs outside locking. Not from a stream callback (kPermissionDenied;
 ///          a destructor there owes: Incident::Kind::kOwed), and not from a static or thread_local
 ///          destructor: see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), and as follows; if creation fails, nothing is held.
+/// Errors:  those of ObjectDriver::Get(), and as follows; if creation fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
 ///          kDataLoss            an earlier sticky error
 ///          kResourceExhausted   no host memory

@@ -7,10 +7,11 @@
 ///
 ///   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
 ///   if (!driver.ok()) return driver.status();     // says what is missing
-///   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
+///   (*driver)->CtxPushCurrent(context);           // is cuCtxPushCurrent_v2
 ///
-/// driver_table.h lists the entries. Nothing happens before the first call: no static constructor,
-/// no thread, no environment variable, no dlopen, no cuInit.
+/// driver_table.h lists the entries: those of devices and contexts. Those of streams, memory, code
+/// and graphs are ObjectDriver's (objects/driver.h). Nothing happens before the first call: no
+/// static constructor, no thread, no environment variable, no dlopen, no cuInit.
 
 #ifndef CUGUEST_DRIVER_H_
 #define CUGUEST_DRIVER_H_
@@ -74,7 +75,8 @@ struct CUGUEST_API Driver : DriverTable {
   /// this copy of cuguest; "libcuda.so.1" is then never opened.
   ///
   /// `lookup` is called with each name of the table that its driver's version may have during this
-  /// call, and later by Find() and SharedContext::Create(Device, const Options&), on any thread. It
+  /// call, and later by the first use of an ObjectDriver, by Find() and by
+  /// SharedContext::Create(Device, const Options&), on any thread. It
   /// must not throw, and it, `user` and the functions that it gives must outlive every use of this
   /// copy of cuguest. It may call cuguest, but that is a first use.
   /// Errors: the table is as if this had not been called:

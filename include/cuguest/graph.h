@@ -40,7 +40,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: distinct objects from any threads; one object needs outside locking, also for launches.
 ///          Not in a stream callback, where the destructor leaves the graph to the process; nor in
 ///          a static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), what each function adds, and these; nothing has changed then.
+/// Errors:  those of ObjectDriver::Get(), what each function adds, and these; nothing has changed
+/// then.
 ///          kInvalidArgument     an empty object, ContextRef or StreamRef; a null CUgraph
 ///          kFailedPrecondition  a context of the graph, or the stream's, was destroyed or reset
 ///          kPermissionDenied    from a stream callback

@@ -35,7 +35,7 @@ struct KernelAccess;
 /// Stack:   net 0 in every call.
 /// Count:   net 0 in every call; it keeps no context alive.
 /// Threads: a value; any thread, but not a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), what each function adds, and from all that take a context
+/// Errors:  those of ObjectDriver::Get(), what each function adds, and from all that take a context
 ///            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; a
 ///                                 borrowed function belongs to another context: the text names
 ///                                 both; or the code has nothing for the device

@@ -162,7 +162,8 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 /// Count:   none. Keep the stream and the code (a Module, a Kernel of it, or what owns borrowed
 ///          code) until the kernel has run and, if it was captured, until the graph runs no more.
 /// Threads: any, but not a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), Kernel and StreamRef, and these. Nothing was launched then.
+/// Errors:  those of ObjectDriver::Get(), Kernel and StreamRef, and these. Nothing was launched
+/// then.
 ///          kInvalidArgument     the shape: a dimension that is zero or more than the device or the
 ///                               kernel allows, too much shared memory, a grid that is no multiple
 ///                               of its cluster; or the parameters: see Note [What is checked of

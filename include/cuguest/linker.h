@@ -58,7 +58,8 @@ class CUGUEST_API Linker {
   /// context's device. May be called again, also after more was added, for another link.
   /// Invalidates no capture. `report`, if given, is filled in on failure too; it has nothing about
   /// what the driver or nvJitLink had compiled before, in its cache.
-  /// Errors: those of Driver::Get() and ContextGuard, and as follows, with what the linker said
+  /// Errors: those of ObjectDriver::Get() and ContextGuard, and as follows, with what the linker
+  /// said
   ///         kInvalidArgument     nothing was added; an option has an impossible value; an input,
   ///                              which is named, is malformed, or a cubin that is linked already;
   ///                              a symbol, which is named, is undefined or defined twice

@@ -100,7 +100,8 @@ struct CUGUEST_API MemoryDescription {
 ///          Nothing else touches it. Needs and creates no context.
 /// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture, of any
 ///          mode, on any thread.
-/// Errors:  those of Driver::Get(), and kFailedPrecondition: before cuInit, in a forked child; or
+/// Errors:  those of ObjectDriver::Get(), and kFailedPrecondition: before cuInit, in a forked
+/// child; or
 ///          the memory's context was destroyed or reset during the call.
 /// Cost:    driver calls: one for unregistered and pool memory, else two, and four for pageable
 ///          memory; for pinned host memory up to eight if no context is current; once in a

@@ -66,7 +66,8 @@ struct StaticText {
 /// Count:   none; it keeps no context alive.
 /// Threads: all members but moves, Release() and the destructor, from any threads at the same time;
 ///          not from a stream callback: kPermissionDenied.
-/// Errors:  those of Driver::Get(), what each function adds, and from all but Load(), LoadIn() and
+/// Errors:  those of ObjectDriver::Get(), what each function adds, and from all but Load(),
+/// LoadIn() and
 ///          Release()
 ///            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
 ///                                 it was given was destroyed or reset
@@ -245,7 +246,7 @@ class Kernel::Once {
 };
 
 /// The mode that CUDA_MODULE_LOADING named when the driver was initialised.
-/// Errors: those of Driver::Get(), and
+/// Errors: those of ObjectDriver::Get(), and
 ///         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
 ///         kFailedPrecondition  before cuInit
 /// Threads: any.

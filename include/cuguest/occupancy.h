@@ -25,7 +25,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// The functions below. `block` is a number of threads.
 /// Stack:   as it was.
 /// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
-/// Errors:  those of Driver::Get() and of Kernel's functions, what each function adds, and
+/// Errors:  those of ObjectDriver::Get() and of Kernel's functions, what each function adds, and
 ///          kInvalidArgument: a block of no threads or of more than the kernel allows.
 /// Cost:    in a context in which the kernel was found before, four driver calls if that is
 ///          current, else six. The driver computes on the host: no work on the device.

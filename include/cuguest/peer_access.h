@@ -62,7 +62,7 @@ class CUGUEST_API PeerAccess {
 
   /// Lets `context` use the memory of `peer`; not the other way round. If that is enabled already,
   /// a driver call fails with 704; there is no other way to know.
-  /// Errors: those of Driver::Get(), and as follows; nothing has changed then.
+  /// Errors: those of ObjectDriver::Get(), and as follows; nothing has changed then.
   ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
   ///         kUnimplemented       the devices have no link, or are the same one: see Check()

@@ -35,7 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
 ///          callback (kPermissionDenied; a destructor there owes: Incident::Kind::kOwed), and not
 ///          from a static or thread_local destructor: see Note [No driver calls after main].
-/// Errors:  those of Driver::Get(), and kDataLoss: an earlier sticky error.
+/// Errors:  those of ObjectDriver::Get(), and kDataLoss: an earlier sticky error.
 /// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost.
 template <typename T>
 class PinnedBuffer {

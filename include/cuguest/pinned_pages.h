@@ -48,7 +48,7 @@ class CUGUEST_API PinnedPages {
   /// Pins `bytes` bytes from `pages` on, which need not be whole pages, in `context`. `flags` of
   /// cuMemHostRegister; they are without effect on what is pinned already. No bytes: empty, and
   /// nothing is asked.
-  /// Errors: those of Driver::Get(), and as follows; nothing has changed then.
+  /// Errors: those of ObjectDriver::Get(), and as follows; nothing has changed then.
   ///         kInvalidArgument     null; memory of CUDA's that is not on the host; addresses that
   ///                              there are not; other flags
   ///         kAlreadyExists       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: part of it is pinned

@@ -62,7 +62,8 @@ struct CallersStream {
 /// Count:   none: it keeps neither the stream nor the context alive.
 /// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
 ///          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
-/// Errors:  those of Driver::Get(), what each function adds, and these; nothing has changed then.
+/// Errors:  those of ObjectDriver::Get(), what each function adds, and these; nothing has changed
+/// then.
 ///          kInvalidArgument     an empty ref
 ///          kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
 ///                               Note [What captures allow]

@@ -16,7 +16,7 @@ namespace {
 
 // Whether the current context is a green one of `primary`, in which the functions of that are
 // good.
-absl::StatusOr<bool> IsGreenOf(const Driver& driver, const ContextRef& primary) {
+absl::StatusOr<bool> IsGreenOf(const ObjectDriver& driver, const ContextRef& primary) {
   bool green = false;
   CUGUEST_RETURN_IF_CUDA_ERROR(AskIfGreen(&green), "ask whether a context is green");
   if (!green) return false;
@@ -36,7 +36,7 @@ class FunctionCode : public Code {
       : function_(function), context_(context) {}
 
  private:
-  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+  absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver, const KernelState& kernel,
                                               const ContextRef& context,
                                               const CodeInContext& /*here*/) override {
     if (context == context_) return function_;
@@ -97,7 +97,7 @@ Kernel Code::Share(KernelState* state) {
   return KernelAccess::Make(std::shared_ptr<KernelState>(shared_from_this(), state));
 }
 
-absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextRef& context,
+absl::StatusOr<Code::InContext> Code::Enter(const ObjectDriver& driver, const ContextRef& context,
                                             JitReport* report) {
   return contexts_.GetOrMake(
       context, [&](const ContextRef& entered) -> absl::StatusOr<CodeInContext> {
@@ -110,7 +110,8 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
       });
 }
 
-absl::StatusOr<CUfunction> Code::FindFunctionHere(const Driver& driver, const KernelState& kernel,
+absl::StatusOr<CUfunction> Code::FindFunctionHere(const ObjectDriver& driver,
+                                                  const KernelState& kernel,
                                                   const ContextRef& context,
                                                   const CodeInContext& /*here*/) {
   CUfunction function = nullptr;
@@ -151,7 +152,7 @@ KernelInImage LoadedCode::InImage(const std::string& kernel) {
 
 absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                  const ContextRef& context) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), KernelText("use", kernel), guard.advice());
   const RelaxedScope relaxed;
@@ -175,7 +176,7 @@ KernelCall::KernelCall(const char* doing, const Kernel& kernel, const ContextRef
 
 absl::Status KernelCall::Enter(const char* doing, const ContextRef& context, Captures captures) {
   if (kernel_ == nullptr) return NoKernel(doing);
-  CUGUEST_ASSIGN_OR_RETURN(driver_, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(driver_, ObjectDriver::Get());
   guard_.emplace(context, GuardMode::kElide, Location::Here());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard_->result(), KernelText(doing, *kernel_), guard_->advice());
   if (captures == Captures::kRelaxed) {

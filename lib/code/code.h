@@ -37,11 +37,11 @@
 #include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/driver.h"
 #include "cuguest/export.h"
 #include "cuguest/jit.h"
 #include "cuguest/kernel.h"
 #include "cuguest/module.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/per_context.h"
 #include "lib/code/function_in_context.h"
 #include "lib/guard/relaxed_scope.h"
@@ -94,7 +94,7 @@ class KernelParams {
 // A kernel's own parameters: `count` of them, or all if that is KernelInImage::kUnknown, where a
 // call that fails says that there are no more. The driver needs no context for that, and
 // invalidates no capture (cudasim/test/library_facts_test.cc).
-inline CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
+inline CUresult AskParams(const ObjectDriver& driver, CUfunction function, std::size_t count,
                           KernelParams::Places* parameters) {
   while (parameters->size() != count) {
     Kernel::Parameter asked = {};
@@ -153,7 +153,7 @@ class Code : public std::enable_shared_from_this<Code> {
   std::optional<Kernel> KnownKernel(std::string_view name);
 
   // What the code is in `context`, which is current. `report` may be null.
-  absl::StatusOr<InContext> Enter(const Driver& driver, const ContextRef& context,
+  absl::StatusOr<InContext> Enter(const ObjectDriver& driver, const ContextRef& context,
                                   JitReport* report);
   // Ends what the code is in each context. The caller vouches for these: PerContext::ForgetAll().
   void LeaveAll() { contexts_.ForgetAll(); }
@@ -165,11 +165,11 @@ class Code : public std::enable_shared_from_this<Code> {
 
   // These where `context` is current, and captures are relaxed. Gives `here` what is loaded for
   // this context alone, if anything is.
-  virtual absl::Status LoadModule(const Driver& /*driver*/, const ContextRef& /*context*/,
+  virtual absl::Status LoadModule(const ObjectDriver& /*driver*/, const ContextRef& /*context*/,
                                   JitReport* /*report*/, CodeInContext* /*here*/) {
     return absl::OkStatus();
   }
-  virtual absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver,
+  virtual absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver,
                                                       const KernelState& kernel,
                                                       const ContextRef& context,
                                                       const CodeInContext& here);
@@ -200,14 +200,15 @@ class LoadedCode : public Code {
 
   // These two where `context` is current, too. Compiles and loads it there; `report` may be
   // null.
-  virtual absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+  virtual absl::Status LoadNow(const ObjectDriver& driver, const ContextRef& context,
                                JitReport* report) = 0;
-  virtual absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+  virtual absl::StatusOr<Variable> FindVariable(const ObjectDriver& driver,
+                                                const ContextRef& context,
                                                 const std::string& name) = 0;
 
   // Where nobody else uses it any more: what can be unloaded at once; the rest is with the
   // object.
-  virtual CUresult Unload(const Driver& driver) = 0;
+  virtual CUresult Unload(const ObjectDriver& driver) = 0;
 
  protected:
   explicit LoadedCode(const CodeImage& image) : name_(image.name()), unread_(image) {}
@@ -247,7 +248,7 @@ inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
 
 // A kernel in a context, and the driver that can be asked about it.
 struct KernelInContext {
-  const Driver& driver;
+  const ObjectDriver& driver;
   KernelState& kernel;
   FunctionInContext& function;
 };
@@ -272,7 +273,7 @@ class KernelCall {
   absl::Status Enter(const char* doing, const ContextRef& context, Captures captures);
 
   KernelState* const kernel_;
-  const Driver* driver_ = nullptr;
+  const ObjectDriver* driver_ = nullptr;
   std::optional<ContextGuard> guard_;
   std::optional<RelaxedScope> relaxed_;
   FoundFunction found_;
@@ -286,7 +287,7 @@ absl::Status NoKernel(const char* doing);
 std::string KernelText(const char* doing, const KernelState& kernel);
 
 // `image` is one that a driver loads, and `options` were checked.
-absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const ObjectDriver& driver,
                                                         const CodeImage& image,
                                                         const JitOptions& options,
                                                         JitReport* report);

@@ -18,7 +18,7 @@ namespace {
 class LibraryCode : public LoadedCode {
  public:
   // Not loaded yet.
-  LibraryCode(const Driver& driver, const CodeImage& image, const JitOptions& options)
+  LibraryCode(const ObjectDriver& driver, const CodeImage& image, const JitOptions& options)
       : LoadedCode(image),
         driver_(driver),
         image_(CanEnumerate() ? std::nullopt : std::make_optional(image)),
@@ -80,7 +80,7 @@ class LibraryCode : public LoadedCode {
     return names;
   }
 
-  absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+  absl::Status LoadNow(const ObjectDriver& driver, const ContextRef& context,
                        JitReport* report) override {
     CUmodule module = nullptr;
     const CUresult code = driver.LibraryGetModule(&module, library_);
@@ -89,7 +89,7 @@ class LibraryCode : public LoadedCode {
     return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context), jit_.error_log());
   }
 
-  absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+  absl::StatusOr<Variable> FindVariable(const ObjectDriver& driver, const ContextRef& context,
                                         const std::string& name) override {
     Variable found;
     CUGUEST_RETURN_IF_CUDA_ERROR(
@@ -98,7 +98,7 @@ class LibraryCode : public LoadedCode {
     return found;
   }
 
-  CUresult Unload(const Driver& driver) override {
+  CUresult Unload(const ObjectDriver& driver) override {
     if (library_ == nullptr) return CUDA_SUCCESS;
     const CUresult code = driver.LibraryUnload(library_);
     if (code == CUDA_SUCCESS) library_ = nullptr;
@@ -116,7 +116,7 @@ class LibraryCode : public LoadedCode {
     return kernel;
   }
 
-  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+  absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver, const KernelState& kernel,
                                               const ContextRef& context,
                                               const CodeInContext& /*here*/) override {
     CUfunction function = nullptr;
@@ -131,7 +131,7 @@ class LibraryCode : public LoadedCode {
            driver_.KernelGetName != nullptr;
   }
 
-  const Driver& driver_;
+  const ObjectDriver& driver_;
   const std::optional<CodeImage> image_;  // where the driver cannot list the kernels
   // Written by the driver while it loads; no document says that it is not later.
   JitCall jit_;
@@ -144,11 +144,11 @@ class ModuleCode : public LoadedCode {
       : LoadedCode(image), image_(image), options_(options) {}
 
   absl::StatusOr<std::vector<std::string>> KernelNames() override { return ReadableNames(image_); }
-  absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+  absl::Status LoadNow(const ObjectDriver& driver, const ContextRef& context,
                        JitReport* report) override {
     return Enter(driver, context, report).status();
   }
-  absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+  absl::StatusOr<Variable> FindVariable(const ObjectDriver& driver, const ContextRef& context,
                                         const std::string& name) override {
     CUGUEST_ASSIGN_OR_RETURN(const InContext here, Enter(driver, context, nullptr));
     Variable found;
@@ -159,7 +159,7 @@ class ModuleCode : public LoadedCode {
   }
 
   // The module of each context is a value of the PerContext.
-  CUresult Unload(const Driver& /*driver*/) override {
+  CUresult Unload(const ObjectDriver& /*driver*/) override {
     LeaveAll();
     return CUDA_SUCCESS;
   }
@@ -173,7 +173,7 @@ class ModuleCode : public LoadedCode {
     return NoSuchKernel(name, this->name(), names);
   }
 
-  absl::Status LoadModule(const Driver& driver, const ContextRef& context, JitReport* report,
+  absl::Status LoadModule(const ObjectDriver& driver, const ContextRef& context, JitReport* report,
                           CodeInContext* here) override {
     JitCall jit(options_, driver.version);
     const CUresult code = LoadWithLogs(
@@ -191,7 +191,7 @@ class ModuleCode : public LoadedCode {
     return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
   }
 
-  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+  absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver, const KernelState& kernel,
                                               const ContextRef& context,
                                               const CodeInContext& here) override {
     CUfunction function = nullptr;
@@ -210,7 +210,7 @@ class ModuleCode : public LoadedCode {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const ObjectDriver& driver,
                                                         const CodeImage& image,
                                                         const JitOptions& options,
                                                         JitReport* report) {

@@ -7,6 +7,7 @@
 
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/objects/object_driver.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -20,7 +21,7 @@ void Raise(std::atomic<int>* most, int value) noexcept {
 
 }  // namespace
 
-CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept {
+CUresult AskMaxDynamicShared(const ObjectDriver& driver, FunctionInContext* function) noexcept {
   int bytes = 0;
   const CUresult code = driver.FuncGetAttribute(
       &bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function->function);
@@ -32,7 +33,8 @@ CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) 
 
 // Two threads may set it at once, the smaller wish last. So each keeps what it has set before it
 // looks again, and the last one finds either the other's limit or the other's wish.
-CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept {
+CUresult AllowDynamicShared(const ObjectDriver& driver, FunctionInContext* function,
+                            int bytes) noexcept {
   constexpr int kTries = 16;  // somebody else may go on lowering it
   CUresult code = CUDA_SUCCESS;
   for (int i = 0; i < kTries && code == CUDA_SUCCESS; ++i) {
@@ -50,7 +52,7 @@ CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, i
 namespace {
 
 // A driver that does not know the question (it came with CUDA 11.8) knows no such kernel either.
-CUresult AskRequiredCluster(const Driver& driver, FunctionInContext* function) noexcept {
+CUresult AskRequiredCluster(const ObjectDriver& driver, FunctionInContext* function) noexcept {
   int width = 0;
   int height = 0;
   int depth = 0;
@@ -68,7 +70,7 @@ CUresult AskRequiredCluster(const Driver& driver, FunctionInContext* function) n
 
 // Those of a green context are a part of its device's. Without the question (CUDA 12.4) there
 // are no green contexts.
-CUresult AskMultiprocessors(const Driver& driver, CUcontext context,
+CUresult AskMultiprocessors(const ObjectDriver& driver, CUcontext context,
                             DeviceLimits* limits) noexcept {
   if (driver.CtxGetDevResource == nullptr) return CUDA_SUCCESS;
   CUdevResource resource = {};
@@ -79,12 +81,12 @@ CUresult AskMultiprocessors(const Driver& driver, CUcontext context,
 
 }  // namespace
 
-CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept {
+CUresult AskChangingLimits(const ObjectDriver& driver, FunctionInContext* function) noexcept {
   const CUresult code = AskMaxDynamicShared(driver, function);
   return code == CUDA_SUCCESS ? AskRequiredCluster(driver, function) : code;
 }
 
-CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept {
+CUresult AskFunctionLimits(const ObjectDriver& driver, FunctionInContext* function) noexcept {
   const CUresult code =
       AskEach(driver.FuncGetAttribute, function->function,
               {{CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &function->max_threads_per_block},
@@ -92,7 +94,8 @@ CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) no
   return code == CUDA_SUCCESS ? AskChangingLimits(driver, function) : code;
 }
 
-CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept {
+CUresult AskDeviceLimits(const ObjectDriver& driver, CUcontext context,
+                         DeviceLimits* limits) noexcept {
   CUresult code = driver.CtxGetDevice(&limits->device);
   if (code != CUDA_SUCCESS) return code;
   int shared_bytes = 0;  // of a block, without asking for more
@@ -118,7 +121,8 @@ CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* 
   return AskMultiprocessors(driver, context, limits);
 }
 
-CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability) noexcept {
+CUresult AskComputeCapability(const ObjectDriver& driver, CUdevice* device,
+                              int* capability) noexcept {
   int major = 0;
   int minor = 0;
   CUresult code = driver.CtxGetDevice(device);
@@ -132,7 +136,7 @@ CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capab
 
 CodeInContext::~CodeInContext() {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* const driver = module_ != nullptr ? TryDriver(&code) : nullptr;
+  const ObjectDriver* const driver = module_ != nullptr ? TryObjectDriver(&code) : nullptr;
   if (driver != nullptr) {
     const RelaxedScope relaxed;
     if (relaxed.ok()) static_cast<void>(driver->ModuleUnload(module_));

@@ -14,9 +14,9 @@
 #include <mutex>
 #include <utility>
 
-#include "cuguest/driver.h"
 #include "cuguest/export.h"
 #include "cuguest/kernel.h"
+#include "cuguest/objects/driver.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -88,20 +88,23 @@ CUresult AskEach(CUresult (*ask)(int*, Attribute, Object), Object object,
 }
 
 // The device of the current context, and its compute capability: 90 is 9.0.
-CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability) noexcept;
+CUresult AskComputeCapability(const ObjectDriver& driver, CUdevice* device,
+                              int* capability) noexcept;
 
 // Of `context`, which is current, and its device.
-CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept;
+CUresult AskDeviceLimits(const ObjectDriver& driver, CUcontext context,
+                         DeviceLimits* limits) noexcept;
 
 // What there is to know of function->function, whose context is current; the second only
 // what may have changed, the third only a part of that.
-CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept;
-CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept;
-CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
+CUresult AskFunctionLimits(const ObjectDriver& driver, FunctionInContext* function) noexcept;
+CUresult AskChangingLimits(const ObjectDriver& driver, FunctionInContext* function) noexcept;
+CUresult AskMaxDynamicShared(const ObjectDriver& driver, FunctionInContext* function) noexcept;
 
 // Sets the limit to `bytes`, or what others were allowed if that is more; nothing if it is as much.
 // The driver has cuFuncSetAttribute.
-CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept;
+CUresult AllowDynamicShared(const ObjectDriver& driver, FunctionInContext* function,
+                            int bytes) noexcept;
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where
 // the driver has modules only, the module they are of. The value of a PerContext.

@@ -41,7 +41,7 @@ absl::Status CheckName(std::string_view doing, std::string_view name) {
   return ErrorStatus(CUDA_ERROR_INVALID_VALUE, doing, Quoted(name), why);
 }
 
-std::string PlaceText(const Driver& driver, const ContextRef& context) {
+std::string PlaceText(const ObjectDriver& driver, const ContextRef& context) {
   std::string text = ContextText(context.get());
   CUdevice device = 0;
   int capability = 0;
@@ -52,7 +52,7 @@ std::string PlaceText(const Driver& driver, const ContextRef& context) {
   return text;
 }
 
-std::string DevicesText(const Driver& driver) {
+std::string DevicesText(const ObjectDriver& driver) {
   std::string text;
   int count = 0;
   if (driver.DeviceGetCount(&count) != CUDA_SUCCESS) return text;

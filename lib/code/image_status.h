@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/driver.h"
 #include "cuguest/export.h"
+#include "cuguest/objects/driver.h"
 #include "lib/code/function_in_context.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -42,11 +42,11 @@ absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,
 absl::Status CheckName(std::string_view doing, std::string_view name);
 
 // "context 0x5581 on device 0 (compute capability 9.0)". The context is current.
-std::string PlaceText(const Driver& driver, const ContextRef& context);
+std::string PlaceText(const ObjectDriver& driver, const ContextRef& context);
 
 // "for device 0 (compute capability 9.0), 1 (compute capability 9.0)": of what is loaded for all.
 // Empty if the driver does not say.
-std::string DevicesText(const Driver& driver);
+std::string DevicesText(const ObjectDriver& driver);
 
 // The doing of loading the image, and of finding a variable in it.
 std::string LoadText(const CodeImage& image);

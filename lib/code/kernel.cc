@@ -28,8 +28,8 @@ absl::Status NullHandle(const char* doing) {
 absl::StatusOr<Kernel> Kernel::Borrow(CUkernel kernel) {
   constexpr char kDoing[] = "borrow a kernel";
   if (kernel == nullptr) return NullHandle(kDoing);
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::KernelGetFunction).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::KernelGetFunction).status());
   const char* name = "";
   if (driver->KernelGetName != nullptr) {
     CUGUEST_RETURN_IF_CUDA_ERROR(driver->KernelGetName(&name, kernel), kDoing);
@@ -40,7 +40,7 @@ absl::StatusOr<Kernel> Kernel::Borrow(CUkernel kernel) {
 absl::StatusOr<Kernel> Kernel::Borrow(CUfunction function, const ContextRef& context) {
   constexpr char kDoing[] = "borrow a function";
   if (function == nullptr) return NullHandle(kDoing);
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), kDoing);
   const char* name = "";
   if (driver->FuncGetName != nullptr) {
@@ -77,8 +77,8 @@ absl::Status Kernel::Preload(const ContextRef& context) const {
 // Finding the function would load it.
 absl::StatusOr<bool> Kernel::IsLoaded(const ContextRef& context) const {
   if (state_ == nullptr) return internal::NoKernel("use");
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto is_loaded, driver->Require(&Driver::FuncIsLoaded));
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto is_loaded, driver->Require(&ObjectDriver::FuncIsLoaded));
   CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), KernelText("use", *state_), context.advice());
   const internal::FoundFunction known = internal::KnownFunction(*state_, context);
   if (known.function == nullptr) return false;
@@ -111,7 +111,7 @@ absl::Status Kernel::SetMaxDynamicSharedBytes(const ContextRef& context, std::si
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
-  CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncSetAttribute).status());
+  CUGUEST_RETURN_IF_ERROR(driver.Require(&ObjectDriver::FuncSetAttribute).status());
   CUresult code = CUDA_ERROR_INVALID_VALUE;
   if (bytes <= INT_MAX) {
     code = internal::AllowDynamicShared(driver, &function, static_cast<int>(bytes));
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<Kernel::Parameter>> Kernel::ParametersIn(
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
-  CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncGetParamInfo).status());
+  CUGUEST_RETURN_IF_ERROR(driver.Require(&ObjectDriver::FuncGetParamInfo).status());
   internal::KernelParams::Places takes;
   CUGUEST_RETURN_IF_CUDA_ERROR(
       internal::AskParams(driver, function.function, function.parameters, &takes),

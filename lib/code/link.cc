@@ -25,7 +25,7 @@ CUjitInputType InputType(CodeImage::Kind kind) {
 // A CUlinkState. The driver writes to `call` for as long as it is there.
 class LinkState {
  public:
-  LinkState(const Driver& driver, JitCall* call)
+  LinkState(const ObjectDriver& driver, JitCall* call)
       : driver_(driver),
         call_(*call),
         result_(driver.LinkCreate(call->count(), call->names(), call->values(), &state_)) {}
@@ -58,7 +58,7 @@ class LinkState {
     return code == CUDA_SUCCESS && SaysError(call_.error_log()) ? CUDA_ERROR_UNKNOWN : code;
   }
 
-  const Driver& driver_;
+  const ObjectDriver& driver_;
   const JitCall& call_;
   CUlinkState state_ = nullptr;
   CUresult result_;

@@ -15,14 +15,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
-#include "cuguest/driver.h"
 #include "cuguest/export.h"
 #include "cuguest/jit.h"
+#include "cuguest/objects/driver.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct LinkJob {
-  const Driver& driver;
+  const ObjectDriver& driver;
   const std::vector<CodeImage>& inputs;  // one at least
   const JitOptions& options;
 };

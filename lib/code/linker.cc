@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/code/jit.h"
 #include "lib/code/link.h"
@@ -40,7 +40,7 @@ absl::StatusOr<CodeImage> Linker::Complete(JitReport* report) const {
   if (report != nullptr) *report = JitReport();
   CUGUEST_RETURN_IF_ERROR(CheckInputs(inputs_));
   CUGUEST_RETURN_IF_ERROR(internal::CheckJitOptions(options_));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const bool lto = std::any_of(inputs_.begin(), inputs_.end(),
                                [](const CodeImage& input) { return input.has_lto_ir(); });
   if (!lto) {

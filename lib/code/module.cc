@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/code/code.h"
 #include "lib/code/image_status.h"
@@ -27,7 +27,7 @@ using internal::RelaxedScope;
 namespace {
 
 // A driver has all of them or none.
-bool HasLibraries(const Driver& driver) {
+bool HasLibraries(const ObjectDriver& driver) {
   return driver.LibraryLoadData != nullptr && driver.LibraryUnload != nullptr &&
          driver.LibraryGetKernel != nullptr && driver.LibraryGetModule != nullptr &&
          driver.LibraryGetGlobal != nullptr && driver.KernelGetFunction != nullptr;
@@ -46,7 +46,7 @@ absl::Status CheckLoadable(const CodeImage& image) {
 
 absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
                                                      const JitOptions& options, JitReport* report) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::GetInitialized());
   CUGUEST_RETURN_IF_ERROR(CheckLoadable(image));
   CUGUEST_RETURN_IF_ERROR(internal::CheckJitOptions(options));
   CUGUEST_RETURN_IF_ERROR(internal::CheckDriverKnows(options, driver->version));
@@ -76,7 +76,7 @@ absl::Status CheckElements(std::string_view doing, const internal::Variable& var
 
 // The context that the driver counts a variable as the memory of: `context`, or the primary one
 // of a green `context`.
-absl::StatusOr<ContextRef> OwnerOf(const Driver& driver, CUdeviceptr variable,
+absl::StatusOr<ContextRef> OwnerOf(const ObjectDriver& driver, CUdeviceptr variable,
                                    const ContextRef& context) {
   constexpr char kDoing[] = "ask whose memory a variable is";
   CUcontext owner = nullptr;
@@ -113,7 +113,7 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), internal::LoadText(image), guard.advice());
   CUGUEST_ASSIGN_OR_RETURN(std::shared_ptr<LoadedCode> code, LoadCode(image, options, report));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
   absl::Status loaded = code->LoadNow(*driver, context, report);
@@ -172,7 +172,7 @@ const std::string& Module::name() const noexcept {
 absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {
   if (code_ == nullptr) return NoModule("get kernel " + Quoted(name));
   // No forked child, where another thread of the parent's may have had the lock.
-  CUGUEST_RETURN_IF_ERROR(Driver::GetInitialized().status());
+  CUGUEST_RETURN_IF_ERROR(ObjectDriver::GetInitialized().status());
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), "get a kernel");
   return code_->GetKernel(name);
@@ -192,7 +192,7 @@ absl::StatusOr<MemoryRange> Module::FindGlobal(const ContextRef& context, std::s
   CUGUEST_RETURN_IF_ERROR(internal::CheckName(doing, name));
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), doing, guard.advice());
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), doing);
   CUGUEST_ASSIGN_OR_RETURN(const internal::Variable variable,
@@ -226,8 +226,8 @@ absl::Status Module::Release() {
     return absl::FailedPreconditionError(
         absl::StrCat(doing, ": ", code_.use_count() - 1, " Kernels of it are still there"));
   }
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver,
-                           Driver::GetInitialized());  // no forked child
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver,
+                           ObjectDriver::GetInitialized());  // no forked child
   const RelaxedScope relaxed;
   const CUresult code = relaxed.ok() ? code_->Unload(*driver) : relaxed.result();
   if (code != CUDA_ERROR_DEINITIALIZED) CUGUEST_RETURN_IF_CUDA_ERROR(code, doing);
@@ -236,8 +236,9 @@ absl::Status Module::Release() {
 }
 
 absl::StatusOr<Module::LoadingMode> GetLoadingMode() {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto get_mode, driver->Require(&Driver::ModuleGetLoadingMode));
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto get_mode,
+                           driver->Require(&ObjectDriver::ModuleGetLoadingMode));
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
   CUGUEST_RETURN_IF_CUDA_ERROR(get_mode(&mode), "ask for the loading mode");
   return mode == CU_MODULE_LAZY_LOADING ? Module::LoadingMode::kLazy : Module::LoadingMode::kEager;

@@ -11,7 +11,6 @@
 #include "cuguest/internal/stack_calls.h"
 #include "lib/core/library.h"
 #include "lib/core/publish_once.h"
-#include "lib/core/string_pool.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -32,63 +31,19 @@ StackCalls g_stack_calls = {
 
 namespace {
 
-// In the order of the table. For the compiler alone.
-struct NamedEntry {
-  const char* name;
-  const char* suffix;  // what its symbol adds
-  std::uint16_t version;
-};
-#define CUGUEST_ROW(Name, version, suffix, parameters) {"cu" #Name, suffix, version},
-constexpr NamedEntry kTableRows[] = {CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROW)
-                                         CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROW)};
-#undef CUGUEST_ROW
-#define CUGUEST_ONE(Name, version, suffix, parameters) +1
-constexpr std::size_t kRequiredEntries = CUGUEST_REQUIRED_ENTRIES(CUGUEST_ONE);  // the first ones
-#undef CUGUEST_ONE
-static_assert(offsetof(DriverTable, version) == std::size(kTableRows) * sizeof(void*));
-
-constexpr bool HasSuffix(const NamedEntry& entry) { return entry.suffix[0] != '\0'; }
-
-constexpr std::size_t BytesOfNames() {
-  std::size_t bytes = 0;
-  for (const NamedEntry& entry : kTableRows) {
-    bytes += BytesOf(entry.name) + (HasSuffix(entry) ? BytesOf(entry.suffix) : 0);
-  }
-  return bytes;
-}
-
-// The names behind each other, and behind one that has it its suffix.
-struct PackedEntries {
-  static constexpr std::uint16_t kHasSuffix = 0x8000;  // besides the version
-
-  constexpr PackedEntries() {
-    for (std::size_t i = 0; i < std::size(kTableRows); ++i) {
-      names.Add(kTableRows[i].name);
-      versions[i] = kTableRows[i].version;
-      if (!HasSuffix(kTableRows[i])) continue;
-      names.Add(kTableRows[i].suffix);
-      versions[i] |= kHasSuffix;
-    }
-  }
-  StringPool<BytesOfNames()> names;
-  std::uint16_t versions[std::size(kTableRows)] = {};
-};
-constexpr PackedEntries kPackedEntries;
+constexpr NamedEntry kRows[] = {CUGUEST_REQUIRED_ENTRIES(CUGUEST_NAMED_ENTRY)
+                                    CUGUEST_OPTIONAL_ENTRIES(CUGUEST_NAMED_ENTRY)};
+static_assert(offsetof(DriverTable, version) == std::size(kRows) * sizeof(void*));
+constexpr PackedEntries<std::size(kRows), BytesOfNames(kRows)> kPackedEntries(kRows);
 
 const char* Behind(const char* string) { return string + std::strlen(string) + 1; }
 
-DriverEntry Entry(const char* name, std::size_t index) {
-  const unsigned version = kPackedEntries.versions[index];
-  const bool has_suffix = (version & PackedEntries::kHasSuffix) != 0;
-  return {name, has_suffix ? Behind(name) : "", index * sizeof(void*),
-          static_cast<int>(version & ~unsigned{PackedEntries::kHasSuffix})};
+DriverEntry Entry(const DriverEntries& entries, const char* name, std::size_t index) {
+  const unsigned version = entries.versions[index];
+  const bool has_suffix = (version & DriverEntries::kHasSuffix) != 0;
+  return {name, has_suffix ? Behind(name) : "", entries.offset + index * sizeof(void*),
+          static_cast<int>(version & ~unsigned{DriverEntries::kHasSuffix})};
 }
-
-#define CUGUEST_ROOM(Name, version, suffix, parameters) char Name[sizeof("cu" #Name suffix)];
-union Longest {
-  CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROOM) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROOM)
-};
-#undef CUGUEST_ROOM
 
 // CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 must not change its meaning with the macros with
 // which this file is compiled.
@@ -113,13 +68,19 @@ void* LookUpByVersion(const char* name, int version, void* user) {
   return get(name, &function, version, kLegacyStream) == CUDA_SUCCESS ? function : nullptr;
 }
 
+void* FindBySymbol(void* library, const DriverEntry& entry) {
+  constexpr std::size_t kLongest = 64;
+  char symbol[kLongest];
+  const int length = std::snprintf(symbol, sizeof(symbol), "%s%s", entry.name, entry.suffix);
+  return length < static_cast<int>(sizeof(symbol)) ? FindSymbol(library, symbol) : nullptr;
+}
+
 // Only what the table lists: of another name, the signature behind the symbol is not known.
 void* LookUpBySymbol(const char* name, int version, void* library) {
-  for (DriverEntry entry = FirstEntry(); entry.name != nullptr; entry = Next(entry)) {
+  for (DriverEntry entry = kDriverEntries.First(); entry.name != nullptr;
+       entry = kDriverEntries.Next(entry)) {
     if (entry.version == version && std::strcmp(entry.name, name) == 0) {
-      char symbol[sizeof(Longest)];
-      std::strcpy(symbol, name);
-      return FindSymbol(library, std::strcat(symbol, entry.suffix));
+      return FindBySymbol(library, entry);
     }
   }
   return nullptr;
@@ -151,12 +112,27 @@ DriverOutcome Outcome(DriverTable::Problem problem, CUresult code, const char* t
 
 }  // namespace
 
-DriverEntry FirstEntry() noexcept { return Entry(kPackedEntries.names.Known(0), 0); }
+const DriverEntries kDriverEntries = {kPackedEntries.names.Known(0), kPackedEntries.versions,
+                                      std::size(kRows), CUGUEST_REQUIRED_ENTRIES(CUGUEST_ONE_ENTRY),
+                                      0};
 
-DriverEntry Next(const DriverEntry& entry) noexcept {
-  const std::size_t index = entry.offset / sizeof(void*) + 1;
-  if (index == std::size(kTableRows)) return {};
-  return Entry(Behind(entry.suffix[0] != '\0' ? entry.suffix : entry.name), index);
+DriverEntry DriverEntries::First() const noexcept { return Entry(*this, names, 0); }
+
+DriverEntry DriverEntries::Next(const DriverEntry& entry) const noexcept {
+  const std::size_t index = (entry.offset - offset) / sizeof(void*) + 1;
+  if (index == count) return {};
+  return Entry(*this, Behind(entry.suffix[0] != '\0' ? entry.suffix : entry.name), index);
+}
+
+DriverEntry DriverEntries::At(std::size_t wanted) const noexcept {
+  DriverEntry entry = First();
+  while (entry.name != nullptr && entry.offset != wanted) entry = Next(entry);
+  return entry;
+}
+
+void* FindEntry(const DriverTable& driver, const DriverEntry& entry) noexcept {
+  if (driver.lookup == &LookUpBySymbol) return FindBySymbol(driver.lookup_user, entry);
+  return driver.lookup(entry.name, entry.version, driver.lookup_user);
 }
 
 DriverOutcome ReadDriver(const DriverSource& source, const char* name,
@@ -166,8 +142,9 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
   table.lookup = source.lookup;
   table.lookup_user = source.user;
   CUresult code = CUDA_ERROR_NOT_FOUND;
-  for (DriverEntry entry = FirstEntry(); entry.name != nullptr; entry = Next(entry)) {
-    const bool is_required = entry.offset < kRequiredEntries * sizeof(void*);
+  for (DriverEntry entry = kDriverEntries.First(); entry.name != nullptr;
+       entry = kDriverEntries.Next(entry)) {
+    const bool is_required = kDriverEntries.IsRequired(entry);
     // Asked for what is newer than itself, a driver fails, and logs it.
     const bool may_be_there = is_required || table.version == 0 || entry.version <= table.version;
     void* function = may_be_there ? source.lookup(entry.name, entry.version, source.user) : nullptr;
@@ -246,12 +223,6 @@ const DriverTable* ResolveDriver(CUresult* code) noexcept {
   if (outcome == nullptr) return nullptr;
   *code = outcome->code;
   return outcome->ok() ? &outcome->table : nullptr;
-}
-
-DriverEntry EntryAt(std::size_t offset) noexcept {
-  DriverEntry entry = FirstEntry();
-  while (entry.name != nullptr && entry.offset != offset) entry = Next(entry);
-  return entry;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

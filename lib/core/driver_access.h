@@ -14,22 +14,11 @@
 #include <cstdint>
 
 #include "cuguest/driver_table.h"
+#include "lib/core/driver_entries.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// An entry of the table.
-struct DriverEntry {
-  const char* name = nullptr;    // "cuMemAlloc"
-  const char* suffix = nullptr;  // what its symbol adds: "_v2"
-  std::size_t offset = 0;        // in DriverTable
-  int version = 0;               // 3020
-};
-
-DriverEntry FirstEntry() noexcept;
-// Without a name behind the last one.
-DriverEntry Next(const DriverEntry& entry) noexcept;
-// Without a name if no entry is at `offset`.
-DriverEntry EntryAt(std::size_t offset) noexcept;
+extern const DriverEntries kDriverEntries;
 
 // The table, or why there is none.
 struct DriverOutcome {
@@ -54,6 +43,10 @@ struct DriverSource {
 // `instead_of` gives, unless that is null.
 DriverOutcome ReadDriver(const DriverSource& source, const char* name,
                          void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept;
+
+// Of an entry that need not be in `driver`: its function, nullptr if there is none. By the lookup
+// of `driver`; of a library that cannot be asked for a version, by the symbol.
+void* FindEntry(const DriverTable& driver, const DriverEntry& entry) noexcept;
 
 // The process's driver, from kDriverFile (library.h) on the first call. What the first call comes
 // to is kept; nullptr, and nothing is decided, where that may pass: CUDA_ERROR_OUT_OF_MEMORY in

@@ -15,7 +15,7 @@ CUresult CUDAAPI NotInTable() { return kCallRequiresNewerDriver; }
 // that is gone, which corrupts the driver's heap.
 bool NoGuardDoesWithout(const DriverSource& source, const DriverEntry& entry) {
   if (entry.offset == offsetof(DriverTable, CtxGetApiVersion)) {
-    const DriverEntry id = EntryAt(offsetof(DriverTable, CtxGetId));
+    const DriverEntry id = kDriverEntries.At(offsetof(DriverTable, CtxGetId));
     return source.lookup(id.name, id.version, source.user) == nullptr;
   }
   return entry.offset == offsetof(DriverTable, CtxPushCurrent) ||

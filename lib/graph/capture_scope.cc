@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/objects/object_driver.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 #include "lib/stream/stream_call.h"
@@ -78,8 +79,8 @@ bool IsOurs(const internal::Capture& capture, cuuint64_t id) {
 absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
                                                  CUstreamCaptureMode mode) {
   constexpr char kDoing[] = "begin a capture";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto begin, driver->Require(&Driver::StreamBeginCapture));
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto begin, driver->Require(&ObjectDriver::StreamBeginCapture));
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
     return absl::InvalidArgumentError(absl::StrCat(kDoing, ": mode ", static_cast<int>(mode),
                                                    " is none of GLOBAL, THREAD_LOCAL and RELAXED"));
@@ -115,7 +116,7 @@ CaptureScope::~CaptureScope() {
   // Its stream is gone, or with the context.
   if (stream().get() == nullptr || !hold.ok()) return;
   if (stream().context().Check() != CUDA_SUCCESS) return;
-  const DriverTable& driver = internal::ResolvedDriver();
+  const ObjectDriver& driver = internal::ResolvedObjectDriver();
   const StreamCall in(driver, stream());
   if (in.result() == CUDA_SUCCESS && !IsOurs(in.capture(), state_.id)) return;
   CUgraph graph = nullptr;
@@ -131,7 +132,7 @@ internal::StreamUse CaptureScope::Empty() noexcept {
 }
 
 absl::Status CaptureScope::CheckActive(const internal::StreamHold& hold, const char* doing) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (stream().get() == nullptr) return EmptyScope(doing);
   if (!hold.ok()) return StreamHasEnded(doing, stream());
   const StreamCall in(*driver, stream());
@@ -144,8 +145,8 @@ absl::StatusOr<internal::MemoryRange> CaptureScope::AllocateRange(const internal
                                                                   std::size_t count) {
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, internal::ByteCount("allocate", type, count));
   const std::string doing = absl::StrCat("allocate ", bytes, " bytes in a capture");
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto allocate, driver->Require(&Driver::MemAllocAsync));
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto allocate, driver->Require(&ObjectDriver::MemAllocAsync));
   const internal::StreamHold hold(use_);
   CUGUEST_RETURN_IF_ERROR(CheckActive(hold, doing.c_str()));
   if (bytes == 0) return internal::MemoryRange();
@@ -169,15 +170,16 @@ absl::Status CaptureScope::FreeAt(CUdeviceptr pointer) {
     return absl::InvalidArgumentError(doing +
                                       ": this scope has not allocated it, or it was freed already");
   }
-  CUGUEST_RETURN_IF_CUDA_ERROR(internal::ResolvedDriver().MemFreeAsync(pointer, stream().get()),
-                               doing, "End() frees it");
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      internal::ResolvedObjectDriver().MemFreeAsync(pointer, stream().get()), doing,
+      "End() frees it");
   memory_.erase(found);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Graph> CaptureScope::End() {
   constexpr char kDoing[] = "end a capture";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (stream().get() == nullptr) return EmptyScope(kDoing);
   if (!state_.any_thread && !state_.thread.IsThis()) {
     return ToStatus(

@@ -7,13 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/code/code.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/settle_end.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/launch/launch_check.h"
+#include "lib/objects/object_driver.h"
 #include "lib/share/context_hold.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -110,7 +111,7 @@ absl::Status SetAttributes(const KernelInContext& launched, const CUlaunchConfig
                            CUgraphNode node) {
   if (config.numAttrs == 0) return absl::OkStatus();
   CUGUEST_ASSIGN_OR_RETURN(const auto set,
-                           launched.driver.Require(&Driver::GraphKernelNodeSetAttribute));
+                           launched.driver.Require(&ObjectDriver::GraphKernelNodeSetAttribute));
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     CUGUEST_RETURN_IF_CUDA_ERROR(
@@ -123,7 +124,7 @@ absl::Status SetAttributes(const KernelInContext& launched, const CUlaunchConfig
 // A node whose attributes are not set yet.
 class NewNode {
  public:
-  NewNode(const DriverTable& driver, CUgraphNode node) noexcept : driver_(driver), node_(node) {}
+  NewNode(const ObjectDriver& driver, CUgraphNode node) noexcept : driver_(driver), node_(node) {}
   NewNode(const NewNode&) = delete;
   NewNode& operator=(const NewNode&) = delete;
   ~NewNode() {
@@ -132,7 +133,7 @@ class NewNode {
   void Keep() noexcept { node_ = nullptr; }
 
  private:
-  const DriverTable& driver_;
+  const ObjectDriver& driver_;
   CUgraphNode node_;
 };
 
@@ -140,8 +141,8 @@ class NewNode {
 
 absl::StatusOr<Graph> Graph::Create(const ContextRef& context) {
   constexpr char kDoing[] = "create a graph";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&Driver::GraphCreate));
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&ObjectDriver::GraphCreate));
   CUGUEST_RETURN_IF_ERROR(CheckContext(kDoing, context));
   Graph owner(nullptr, context);  // before there is something to own
   CUgraph graph = nullptr;
@@ -175,9 +176,9 @@ absl::StatusOr<CUgraphNode> Graph::AddKernel(const Kernel& kernel, const LaunchS
 absl::StatusOr<CUgraphNode> Graph::AddNode(const Kernel& kernel, const LaunchShape& shape,
                                            const std::vector<CUgraphNode>& after,
                                            const LaunchParams& params) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (graph_ == nullptr) return EmptyGraph("add a kernel to a graph");
-  CUGUEST_ASSIGN_OR_RETURN(const auto add, driver->Require(&Driver::GraphAddKernelNode));
+  CUGUEST_ASSIGN_OR_RETURN(const auto add, driver->Require(&ObjectDriver::GraphAddKernelNode));
   CUgraphNode made = nullptr;
   CUGUEST_RETURN_IF_ERROR(
       WithNode(kernel, shape, context(), params,
@@ -198,9 +199,10 @@ absl::StatusOr<CUgraphNode> Graph::AddNode(const Kernel& kernel, const LaunchSha
 
 absl::StatusOr<ExecutableGraph> Graph::Instantiate(unsigned long long flags) const {
   constexpr char kDoing[] = "instantiate a graph";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (graph_ == nullptr) return EmptyGraph(kDoing);
-  CUGUEST_ASSIGN_OR_RETURN(const auto make, driver->Require(&Driver::GraphInstantiateWithFlags));
+  CUGUEST_ASSIGN_OR_RETURN(const auto make,
+                           driver->Require(&ObjectDriver::GraphInstantiateWithFlags));
   CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, context()));
   const ContextGuard guard(context());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), kDoing, guard.advice());
@@ -228,8 +230,8 @@ absl::Status Graph::Release() {
 
 CUresult Graph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
-  const CUresult code =
-      WhileAllAlive(contexts_, [this] { return internal::ResolvedDriver().GraphDestroy(graph_); });
+  const CUresult code = WhileAllAlive(
+      contexts_, [this] { return internal::ResolvedObjectDriver().GraphDestroy(graph_); });
   return internal::SettleEnd(code, [this] { static_cast<void>(Leak()); });
 }
 
@@ -237,7 +239,7 @@ ExecutableGraph::~ExecutableGraph() { static_cast<void>(Destroy()); }
 
 absl::Status ExecutableGraph::Launch(const StreamRef& stream) {
   constexpr char kDoing[] = "launch a graph";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (graph_ == nullptr) return EmptyGraph(kDoing);
   CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, stream.context()));
   const internal::StreamCall in(*driver, stream);
@@ -260,9 +262,10 @@ absl::Status ExecutableGraph::SetKernel(CUgraphNode node, const Kernel& kernel,
 absl::Status ExecutableGraph::SetNode(CUgraphNode node, const Kernel& kernel,
                                       const LaunchShape& shape, const LaunchParams& params) {
   constexpr char kDoing[] = "set the kernel of a node";
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (graph_ == nullptr) return EmptyGraph(kDoing);
-  CUGUEST_ASSIGN_OR_RETURN(const auto set, driver->Require(&Driver::GraphExecKernelNodeSetParams));
+  CUGUEST_ASSIGN_OR_RETURN(const auto set,
+                           driver->Require(&ObjectDriver::GraphExecKernelNodeSetParams));
   if (!internal::IsPlain(shape)) {
     return absl::InvalidArgumentError(absl::StrCat(
         kDoing, ": a cluster, a cooperative grid and attributes are as they were in the graph"));
@@ -288,7 +291,8 @@ CUresult ExecutableGraph::Destroy() noexcept {
   if (graph_ == nullptr) return CUDA_SUCCESS;
   const auto destroy = [this] {
     const internal::RelaxedScope relaxed;
-    return relaxed.ok() ? internal::ResolvedDriver().GraphExecDestroy(graph_) : relaxed.result();
+    return relaxed.ok() ? internal::ResolvedObjectDriver().GraphExecDestroy(graph_)
+                        : relaxed.result();
   };
   return internal::SettleEnd(WhileAllAlive(contexts_, destroy),
                              [this] { static_cast<void>(Leak()); });

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/launch/launch_check.h"
+#include "lib/objects/object_driver.h"
 #include "lib/status/driver_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -26,7 +27,7 @@ absl::Status DriverRefusal(CUresult code, const KernelState& kernel, const Strea
   return StreamStatus(code, KernelText("launch", kernel).c_str(), stream);
 }
 
-CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
+CUresult AskIfCaptures(const ObjectDriver& driver, CUstream stream, bool* captures) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (driver.StreamIsCapturing == nullptr) return CUDA_SUCCESS;
   const CUresult code = driver.StreamIsCapturing(stream, &status);
@@ -46,8 +47,9 @@ CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
 
 // The driver has refused a launch with `code`, perhaps because others have changed a limit. OK if
 // it is to be tried again: they have lowered what was allowed, and it is raised again.
-[[gnu::noinline]] absl::Status Explain(CUresult code, const Driver& driver, KernelState& kernel,
-                                       const LaunchShape& shape, const StreamRef& stream) {
+[[gnu::noinline]] absl::Status Explain(CUresult code, const ObjectDriver& driver,
+                                       KernelState& kernel, const LaunchShape& shape,
+                                       const StreamRef& stream) {
   absl::Status refusal = DriverRefusal(code, kernel, stream);
   const FoundFunction found = KnownFunction(kernel, stream.context());
   const bool is_ours = code == CUDA_ERROR_INVALID_VALUE || code == CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -61,7 +63,8 @@ CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
 
 absl::Status LaunchWithAttributes(const KernelInContext& launched, const LaunchShape& shape,
                                   const StreamRef& stream, const LaunchParams& params) {
-  CUGUEST_ASSIGN_OR_RETURN(const auto launch, launched.driver.Require(&Driver::LaunchKernelEx));
+  CUGUEST_ASSIGN_OR_RETURN(const auto launch,
+                           launched.driver.Require(&ObjectDriver::LaunchKernelEx));
   CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
   const LaunchConfig config(shape, stream.get());
   CUGUEST_RETURN_IF_ERROR(CheckConfig(launched, shape, stream, *config.get()));
@@ -78,7 +81,7 @@ absl::Status LaunchWithAttributes(const KernelInContext& launched, const LaunchS
 // In a context that is alive, and current where the stream needs that. `ask(&captures)`: whether
 // the stream does.
 template <typename Ask>
-inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
+inline absl::Status CheckAndLaunch(const ObjectDriver& driver, KernelState& kernel,
                                    const LaunchShape& shape, const StreamRef& stream,
                                    const LaunchParams& params, const Ask& ask) {
   // Not by FindFunction(): its StatusOr takes 15 ns.
@@ -120,7 +123,7 @@ inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
 
 // The same on a stream that means the current context, which is made current for it; unless
 // the driver would end somebody's capture for it.
-[[gnu::noinline]] absl::Status EnterStreamAndLaunch(const Driver& driver, KernelState& kernel,
+[[gnu::noinline]] absl::Status EnterStreamAndLaunch(const ObjectDriver& driver, KernelState& kernel,
                                                     const LaunchShape& shape,
                                                     const StreamRef& stream,
                                                     const LaunchParams& params) {
@@ -154,8 +157,8 @@ absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& contex
 absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                         const LaunchParams& params) {
   CUresult code = CUDA_SUCCESS;
-  const Driver* const driver = AsDriver(TryDriver(&code));
-  if (__builtin_expect(driver == nullptr, 0)) return Driver::Get().status();
+  const ObjectDriver* const driver = TryObjectDriver(&code);
+  if (__builtin_expect(driver == nullptr, 0)) return ObjectDriver::Get().status();
   KernelState* const state = KernelAccess::Of(kernel);
   if (__builtin_expect(state == nullptr, 0)) return NoKernel("launch");
   if (MeansCurrent(stream.get())) {

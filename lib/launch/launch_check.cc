@@ -278,7 +278,7 @@ absl::StatusOr<int> CountClusters(const KernelInContext& launched, const LaunchS
   }
   CUGUEST_RETURN_IF_ERROR(CheckPortable(launched, *shape.cluster));
   CUGUEST_ASSIGN_OR_RETURN(const auto ask,
-                           launched.driver.Require(&Driver::OccupancyMaxActiveClusters));
+                           launched.driver.Require(&ObjectDriver::OccupancyMaxActiveClusters));
   int clusters = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR(ask(&clusters, launched.function.function, &config), doing,
                                ClusterText(*shape.cluster));

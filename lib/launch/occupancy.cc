@@ -87,8 +87,8 @@ absl::StatusOr<std::size_t> AvailableDynamicShared(const Kernel& kernel, const C
   const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
-  CUGUEST_ASSIGN_OR_RETURN(const auto ask,
-                           asked.driver.Require(&Driver::OccupancyAvailableDynamicSMemPerBlock));
+  CUGUEST_ASSIGN_OR_RETURN(
+      const auto ask, asked.driver.Require(&ObjectDriver::OccupancyAvailableDynamicSMemPerBlock));
   CUGUEST_RETURN_IF_ERROR(CheckBlock(asked, block));
   if (blocks < 1) {
     return absl::InvalidArgumentError(absl::StrCat(KernelText(kAskingOccupancy, asked.kernel), ": ",

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "lib/memory/array_shape.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/run_copy.h"
@@ -116,7 +116,7 @@ class ArrayTask {
     return {&home_.context, internal::OwnerOf(memory_)};
   }
 
-  CUresult Do(const Driver& driver, const StreamRef* stream) const {
+  CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
     Side array;
     array.x = x_bytes_;
     array.y = copy_.y;
@@ -135,7 +135,7 @@ class ArrayTask {
     copy.Depth = copy_.depth;
     return stream != nullptr ? driver.Memcpy3DAsync(&copy, stream->get()) : driver.Memcpy3D(&copy);
   }
-  static CUresult Wait(const Driver& driver) { return internal::WaitForStream0(driver); }
+  static CUresult Wait(const ObjectDriver& driver) { return internal::WaitForStream0(driver); }
 
  private:
   absl::Status Refused(const std::string& why) const {
@@ -194,9 +194,9 @@ class ArrayTask {
 };
 
 absl::Status Run(ArrayTask task, const StreamRef* stream) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(stream != nullptr ? driver->Require(&Driver::Memcpy3DAsync).status()
-                                            : driver->Require(&Driver::Memcpy3D).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(stream != nullptr ? driver->Require(&ObjectDriver::Memcpy3DAsync).status()
+                                            : driver->Require(&ObjectDriver::Memcpy3D).status());
   CUGUEST_RETURN_IF_ERROR(task.Check());
   return internal::RunCopy(task, stream);
 }
@@ -205,9 +205,9 @@ absl::Status Run(ArrayTask task, const StreamRef* stream) {
 
 absl::StatusOr<Array> Array::Create(const ContextRef& context,
                                     const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::Array3DCreate).status());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::ArrayDestroy).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::Array3DCreate).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::ArrayDestroy).status());
   CUarray array = nullptr;
   const auto create = [&](unsigned long long* handle) {
     const CUresult code = driver->Array3DCreate(&array, &shape);

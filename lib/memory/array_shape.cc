@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -85,7 +85,7 @@ std::string Array::Description::ToString() const {
 }
 
 absl::StatusOr<Array::Description> Array::Describe(CUarray array) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
   CUGUEST_RETURN_IF_CUDA_ERROR(driver->Array3DGetDescriptor(&shape, array), "describe an array",
                                ArrayText(array));

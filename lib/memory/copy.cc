@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/memory/run_copy.h"
 #include "lib/status/status_macros.h"
@@ -52,14 +52,14 @@ struct Task {
   }
   const MemoryRange& home() const { return HomeOf(to, from); }
   std::array<const ContextRef*, 2> owners() const { return {OwnerOf(to), OwnerOf(from)}; }
-  CUresult Do(const Driver& driver, const StreamRef* stream) const {
+  CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
     return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
   }
 
   // cuMemcpyDtoH returns when the copy is done, to pageable and to pinned memory (CUDA Driver API,
   // "API synchronization behavior"). That does not say so of managed memory, which the host's end
   // may be.
-  CUresult Wait(const Driver& driver) const {
+  CUresult Wait(const ObjectDriver& driver) const {
     if (value != nullptr || to.range != nullptr) return WaitForStream0(driver);
     PointerAttributes host;
     const CUresult code = ReadAttributes(driver, to.address, &host);
@@ -72,7 +72,7 @@ struct Task {
  private:
   static void* ToHost(const CopyEnd& end) { return reinterpret_cast<void*>(end.address); }
 
-  CUresult Copy(const Driver& driver, const StreamRef* stream) const {
+  CUresult Copy(const ObjectDriver& driver, const StreamRef* stream) const {
     if (to.range == nullptr) {
       return Call(driver.MemcpyDtoH, driver.MemcpyDtoHAsync, stream, ToHost(to), from.address,
                   bytes());
@@ -85,7 +85,7 @@ struct Task {
                 bytes());
   }
 
-  CUresult Fill(const Driver& driver, const StreamRef* stream) const {
+  CUresult Fill(const ObjectDriver& driver, const StreamRef* stream) const {
     const std::size_t count = bytes() / value->size;
     switch (value->size) {
       case 1:
@@ -112,7 +112,7 @@ absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRe
 absl::Status CopyElementsAndWait(const CopyEnd& to, const CopyEnd& from, const StreamRef& stream) {
   CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
   if (to.count == 0) return absl::OkStatus();
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   // Before anything is submitted: to wait may be refused.
   const CUresult refusal = StreamCall(*driver, stream).refusal();
   if (refusal != CUDA_SUCCESS) return StreamStatus(refusal, "wait for a stream", stream);

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/memory/host_pages.h"
@@ -35,7 +35,7 @@ MemoryDescription::Kind KindOf(const PointerAttributes& read) {
                                          : MemoryDescription::Kind::kDevice;
 }
 
-CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
+CUresult ReadAccess(const ObjectDriver& driver, MemoryDescription* memory) {
   memory->access = MemoryDescription::Access::kReadWrite;
   if (memory->kind != MemoryDescription::Kind::kVirtual || driver.MemGetAccess == nullptr)
     return CUDA_SUCCESS;
@@ -50,7 +50,7 @@ CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
 }
 
 // Memory on a device is at one address in all contexts; pages of the host need not be.
-CUresult ReadDeviceAddress(const Driver& driver, const PointerAttributes& read,
+CUresult ReadDeviceAddress(const ObjectDriver& driver, const PointerAttributes& read,
                            MemoryDescription* memory) {
   if (memory->kind != MemoryDescription::Kind::kPinnedHost) {
     if (memory->access != MemoryDescription::Access::kNone)
@@ -67,7 +67,7 @@ CUresult ReadDeviceAddress(const Driver& driver, const PointerAttributes& read,
 }
 
 // A driver that does not know the ordinal knows only memory that a context owns.
-CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory) {
+CUresult ReadDevice(const ObjectDriver& driver, int ordinal, MemoryDescription* memory) {
   if (ordinal >= 0) {
     memory->device = Device::Borrow(ordinal);
     return CUDA_SUCCESS;
@@ -80,7 +80,8 @@ CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory
   return code;
 }
 
-CUresult Complete(const Driver& driver, const PointerAttributes& read, MemoryDescription* memory) {
+CUresult Complete(const ObjectDriver& driver, const PointerAttributes& read,
+                  MemoryDescription* memory) {
   if (read.context != nullptr) memory->context = ContextRef::Borrow(read.context);
   CUresult code = read.context != nullptr ? memory->context.result() : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) code = ReadDevice(driver, read.ordinal, memory);
@@ -91,7 +92,7 @@ CUresult Complete(const Driver& driver, const PointerAttributes& read, MemoryDes
 
 // Which does not change while the process lives. A driver before CUDA 8.0 does not know the
 // attribute.
-CUresult AskForPageable(const Driver& driver, bool* reach) {
+CUresult AskForPageable(const ObjectDriver& driver, bool* reach) {
   enum : int { kNotAsked, kNo, kYes };
   static std::atomic<int> s_answer{kNotAsked};
   int answer = s_answer.load(std::memory_order_relaxed);
@@ -111,7 +112,7 @@ CUresult AskForPageable(const Driver& driver, bool* reach) {
   return CUDA_SUCCESS;
 }
 
-Device CurrentOrFirstDevice(const Driver& driver) {
+Device CurrentOrFirstDevice(const ObjectDriver& driver) {
   CUcontext context = nullptr;
   CUdevice device = 0;
   const bool is_current = driver.CtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
@@ -120,7 +121,7 @@ Device CurrentOrFirstDevice(const Driver& driver) {
 }
 
 // What the driver does not know.
-CUresult DescribePlain(const Driver& driver, MemoryDescription* memory) {
+CUresult DescribePlain(const ObjectDriver& driver, MemoryDescription* memory) {
   bool reach = false;
   const CUresult code = memory->pointer != 0 ? AskForPageable(driver, &reach) : CUDA_SUCCESS;
   if (!reach || !internal::IsMapped(memory->pointer, 1)) return code;
@@ -166,7 +167,7 @@ std::string MemoryDescription::ToString() const {
 }
 
 absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   PointerAttributes read;
   CUGUEST_RETURN_IF_CUDA_ERROR(internal::ReadAttributes(*driver, pointer, &read), kDescribe,
                                PointerText(pointer));

@@ -15,14 +15,15 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
-#include "cuguest/driver.h"
 #include "cuguest/memory.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/memory/in_context.h"
+#include "lib/objects/object_driver.h"
 #include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 #include "lib/status/object_text.h"
@@ -88,8 +89,8 @@ struct OrderedOutcome {
 // by itself, also where nothing is current (cudasim/test/pool_facts_test.cc). Where a dead context
 // is current it may refuse (it does refuse cuMemFree), and is asked again in the stream's.
 template <typename Call>
-OrderedOutcome CallInOrder(const DriverTable& driver, const StreamRef& stream, const StreamUse& use,
-                           const Call& call) noexcept {
+OrderedOutcome CallInOrder(const ObjectDriver& driver, const StreamRef& stream,
+                           const StreamUse& use, const Call& call) noexcept {
   const StreamHold hold(use);
   if (!hold.ok()) return {CUDA_ERROR_INVALID_HANDLE, kDestroyedMeanwhile, false, true, hold.last()};
   const ContextHold home(stream.context());
@@ -124,7 +125,7 @@ struct KnownDevice {
 };
 CUGUEST_THREAD_LOCAL(KnownDevice) t_known_device;
 
-CUresult AskDeviceOnce(const DriverTable& driver, const ContextRef& context,
+CUresult AskDeviceOnce(const ObjectDriver& driver, const ContextRef& context,
                        CUdevice* device) noexcept {
   KnownDevice& known = t_known_device;
   if (known.id == context.id() && known.id != 0) {
@@ -141,10 +142,10 @@ CUresult AskDeviceOnce(const DriverTable& driver, const ContextRef& context,
 // not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
 // again, so then it is done where nothing is current: on a thread of its own, which must not be
 // given the process's signals. `*reason` where there is no such thread.
-CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer,
+CUresult FreeOfNoContext(const ObjectDriver& driver, CUdeviceptr pointer,
                          const char** reason) noexcept {
   struct Call {
-    const DriverTable& driver;
+    const ObjectDriver& driver;
     CUdeviceptr pointer;
     CUresult code;
   } call{driver, pointer, driver.MemFree(pointer)};
@@ -195,7 +196,7 @@ absl::Status CheckAdoptable(CUdeviceptr pointer) {
 absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
                                                   const ElementType& type, std::size_t count) {
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
@@ -217,8 +218,8 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
                                                   std::size_t count) {
   if (IsEmpty(stream)) return NoStream(absl::StrCat("allocate ", count, " elements"));
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemAllocAsync).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemAllocAsync).status());
   if (bytes == 0) {
     const CUresult code = stream.context().Check();
     CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), Advice(code));
@@ -243,9 +244,9 @@ absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,
                                                       const ElementType& type, std::size_t count,
                                                       unsigned flags) {
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemHostAlloc).status());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemFreeHost).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemHostAlloc).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemFreeHost).status());
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
@@ -333,8 +334,8 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   if (range_.pointer == 0) return absl::OkStatus();
   const MemoryRange range = range_;
   if (IsEmpty(stream)) return NoStream(FreeText(range));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemFreeAsync).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemFreeAsync).status());
   const Outcome outcome = TryFreeIn(stream, StreamUse());
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
@@ -374,7 +375,7 @@ OwnedMemory::Outcome OwnedMemory::TryFree(const StreamRef& stream) noexcept {
 // Behind the work of its own stream, which has ended: `last`, or nullptr if there is no such event.
 OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* const driver = TryDriver(&code);
+  const ObjectDriver* const driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
   const ContextHold hold(stream_.context());
   if (hold.result() != CUDA_SUCCESS) return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
@@ -404,7 +405,7 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
 OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
                                             const StreamUse& use) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = TryDriver(&code);
+  const ObjectDriver* driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
   const bool is_gone_with_stream = range_.context == stream.context();
   const ContextHold home(range_.context);
@@ -426,7 +427,7 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
 
 OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = TryDriver(&code);
+  const ObjectDriver* driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
   if (range_.context.get() == nullptr) {
     const RelaxedScope relaxed;

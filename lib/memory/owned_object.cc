@@ -7,10 +7,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/memory/in_context.h"
+#include "lib/objects/object_driver.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -21,7 +22,7 @@ using Kind = OwnedObject::Kind;
 
 constexpr char kKept[] = "it was not destroyed, and is still owned";
 
-CUresult DestroyObject(const DriverTable& driver, Kind kind, unsigned long long handle) noexcept {
+CUresult DestroyObject(const ObjectDriver& driver, Kind kind, unsigned long long handle) noexcept {
   switch (kind) {
     case Kind::kArray:
       return driver.ArrayDestroy(reinterpret_cast<CUarray>(handle));
@@ -57,7 +58,7 @@ void OwnedObject::End() noexcept {
 
 OwnedObject::Outcome OwnedObject::TryDestroy() noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* const driver = TryDriver(&code);
+  const ObjectDriver* const driver = TryObjectDriver(&code);
   if (driver == nullptr) {
     // The process is ending, and the driver takes everything back.
     return {code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code, kKept};

@@ -10,11 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/memory/one_at_a_time.h"
+#include "lib/objects/object_driver.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -31,7 +32,7 @@ std::string DevicesText(Device device, Device peer) {
   return absl::StrCat("device ", device.get(), " to device ", peer.get());
 }
 
-CUresult AskForAccess(const Driver& driver, Device device, Device peer, int* access) {
+CUresult AskForAccess(const ObjectDriver& driver, Device device, Device peer, int* access) {
   return internal::AskOf(std::min(device.get(), peer.get()), [&] {
     return driver.DeviceCanAccessPeer(access, device.get(), peer.get());
   });
@@ -130,7 +131,7 @@ CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable&
 }  // namespace
 
 absl::Status PeerAccess::Check(Device device, Device peer) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::GetInitialized());
   int access = 0;
   CUresult code = AskForAccess(*driver, device, peer, &access);
   if (code == CUDA_SUCCESS && access == 0) code = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
@@ -143,7 +144,7 @@ absl::Status PeerAccess::Check(Device device, Device peer) {
 }
 
 absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::GetInitialized());
   int access = 0;
   int atomics = 0;
   int arrays = 0;
@@ -162,7 +163,7 @@ absl::StatusOr<PeerAccess::Link> PeerAccess::Query(Device device, Device peer) {
 }
 
 absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const ContextRef& peer) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   auto made = std::make_unique<Pair>();
   made->context = context;
   made->peer = peer;
@@ -186,7 +187,7 @@ absl::Status PeerAccess::Release() {
 CUresult PeerAccess::End() noexcept {
   if (context_.get() == nullptr) return CUDA_SUCCESS;
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = internal::TryDriver(&code);
+  const ObjectDriver* driver = internal::TryObjectDriver(&code);
   if (driver == nullptr) return code;
   code = CallInPair(context_, peer_, [&] {
     return Leave(context_, peer_, [&] { return driver->CtxDisablePeerAccess(peer_.get()); });

@@ -8,14 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/memory.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/driver_access.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/one_at_a_time.h"
+#include "lib/objects/object_driver.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -57,7 +58,7 @@ std::string PinText(const void* pages, std::size_t bytes) {
   return absl::StrCat("pin ", bytes, " bytes at ", PointerText(AddressOf(pages)));
 }
 
-CUresult Look(const DriverTable& driver, CUdeviceptr pointer, PinnedRange* range) noexcept {
+CUresult Look(const ObjectDriver& driver, CUdeviceptr pointer, PinnedRange* range) noexcept {
   PointerAttributes read;
   CUresult code = ReadAttributes(driver, pointer, &read);
   *range = PinnedRange();
@@ -113,7 +114,7 @@ absl::StatusOr<PagePin*> JoinPin(const PinnedRange& found, const void* pages, st
 }
 
 // Of memory that CUDA did not know; nullptr if somebody was faster.
-absl::StatusOr<PagePin*> MakePin(const Driver& driver, void* pages, std::size_t bytes,
+absl::StatusOr<PagePin*> MakePin(const ObjectDriver& driver, void* pages, std::size_t bytes,
                                  unsigned flags, PinnedRange* found) {
   auto pin = std::make_unique<PagePin>();
   CUresult code = driver.MemHostRegister(pages, bytes, flags);
@@ -140,7 +141,7 @@ absl::StatusOr<PagePin*> MakePin(const Driver& driver, void* pages, std::size_t 
 }
 
 // `*owner` becomes the incarnation that the pin belongs to; nullptr: it is somebody else's.
-absl::StatusOr<PagePin*> MakeOrJoinPin(const Driver& driver, void* pages, std::size_t bytes,
+absl::StatusOr<PagePin*> MakeOrJoinPin(const ObjectDriver& driver, void* pages, std::size_t bytes,
                                        unsigned flags, ContextRef* owner) {
   PinnedRange found;
   CUGUEST_RETURN_IF_CUDA_ERROR(Look(driver, AddressOf(pages), &found), PinText(pages, bytes));
@@ -155,7 +156,7 @@ absl::StatusOr<PagePin*> MakeOrJoinPin(const Driver& driver, void* pages, std::s
 }
 
 // One object less; `is_over` if its context is.
-CUresult LeavePin(const DriverTable* driver, PagePin* pin, void* pages, bool is_over) noexcept {
+CUresult LeavePin(const ObjectDriver* driver, PagePin* pin, void* pages, bool is_over) noexcept {
   const OneAtATime<PagePin> turn;
   if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
   if (pin->objects == 1 && !is_over) {
@@ -185,9 +186,9 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
         internal::PinText(pages, bytes),
         pages == nullptr ? ": it is null" : ": that is more than there are addresses"));
   }
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemHostRegister).status());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemHostUnregister).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemHostRegister).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemHostUnregister).status());
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), internal::PinText(pages, bytes), guard.advice());
   const internal::RelaxedScope relaxed;
@@ -215,7 +216,7 @@ absl::Status PinnedPages::Release() {
 CUresult PinnedPages::End() noexcept {
   CUresult code = CUDA_SUCCESS;
   if (pin_ != nullptr) {
-    const DriverTable* const driver = internal::TryDriver(&code);
+    const ObjectDriver* const driver = internal::TryObjectDriver(&code);
     if (driver == nullptr) return code;
     code = internal::EndIn(context_, [&] {
              return internal::LeavePin(driver, pin_, pages_, false);

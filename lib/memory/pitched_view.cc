@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "lib/memory/run_copy.h"
 #include "lib/status/status_macros.h"
 
@@ -79,7 +79,7 @@ class RowsTask {
     return {OwnerOf(to_.memory), OwnerOf(from_.memory)};
   }
 
-  CUresult Do(const Driver& driver, const StreamRef* stream) const {
+  CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
     CUDA_MEMCPY3D copy = {};
     copy.srcMemoryType = TypeOf(from_);
     copy.srcHost = reinterpret_cast<const void*>(from_.memory.address);
@@ -94,7 +94,7 @@ class RowsTask {
     copy.Depth = 1;
     return stream != nullptr ? driver.Memcpy3DAsync(&copy, stream->get()) : driver.Memcpy3D(&copy);
   }
-  static CUresult Wait(const Driver& driver) { return WaitForStream0(driver); }
+  static CUresult Wait(const ObjectDriver& driver) { return WaitForStream0(driver); }
 
  private:
   static CUmemorytype TypeOf(const RowsEnd& end) {
@@ -152,9 +152,9 @@ absl::Status CopyRows(const RowsEnd& to, const RowsEnd& from, const StreamRef* s
   RowsTask task(to, from);
   CUGUEST_RETURN_IF_ERROR(task.Check());
   if (task.IsNothing()) return absl::OkStatus();
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(stream != nullptr ? driver->Require(&Driver::Memcpy3DAsync).status()
-                                            : driver->Require(&Driver::Memcpy3D).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(stream != nullptr ? driver->Require(&ObjectDriver::Memcpy3DAsync).status()
+                                            : driver->Require(&ObjectDriver::Memcpy3D).status());
   return RunCopy(task, stream);
 }
 

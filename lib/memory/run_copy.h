@@ -14,7 +14,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/status/object_text.h"
@@ -56,7 +56,7 @@ absl::Status CheckLives(const Task& task, const ContextRef& place) {
   return absl::OkStatus();
 }
 
-inline CUresult WaitForStream0(const Driver& driver) {
+inline CUresult WaitForStream0(const ObjectDriver& driver) {
   return driver.StreamSynchronize(CU_STREAM_LEGACY);
 }
 
@@ -88,7 +88,7 @@ absl::Status RefuseInCapture(const Task& task) {
 // once inside one, and without a stream waits for, and the words for it.
 template <typename Task>
 absl::Status RunCopy(const Task& task, const StreamRef* stream) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (stream != nullptr && stream->context().get() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }

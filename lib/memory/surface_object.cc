@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
 #include "cuguest/memory.h"
+#include "cuguest/objects/driver.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/resource.h"
 #include "lib/status/status_macros.h"
@@ -24,9 +24,9 @@ absl::StatusOr<OwnedObject> CreateSurface(const ContextRef& context,
     return absl::FailedPreconditionError(
         text() + ": it was made without CUDA_ARRAY3D_SURFACE_LDST, which a surface needs");
   }
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::SurfObjectCreate).status());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::SurfObjectDestroy).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::SurfObjectCreate).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::SurfObjectDestroy).status());
   const CUDA_RESOURCE_DESC resource = internal::ResourceOf(array.array);
   const auto create = [&](unsigned long long* handle) {
     return driver->SurfObjectCreate(handle, &resource);

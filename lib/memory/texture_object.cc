@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "lib/memory/array_shape.h"
 #include "lib/memory/in_context.h"
 #include "lib/memory/resource.h"
@@ -32,7 +32,7 @@ Place PlaceOf(const CUDA_RESOURCE_DESC& resource) {
 }
 
 // Of the current context's device; 1 if that cannot be told.
-std::size_t Alignment(const Driver& driver, CUdevice_attribute attribute) {
+std::size_t Alignment(const ObjectDriver& driver, CUdevice_attribute attribute) {
   CUdevice device = 0;
   int alignment = 0;
   const bool is_known = driver.CtxGetDevice(&device) == CUDA_SUCCESS &&
@@ -41,7 +41,7 @@ std::size_t Alignment(const Driver& driver, CUdevice_attribute attribute) {
 }
 
 // What the driver does not say: why it refused the memory. Empty if that is not why.
-std::string AlignmentText(const Driver& driver, const Place& place) {
+std::string AlignmentText(const ObjectDriver& driver, const Place& place) {
   const std::size_t of_base = Alignment(driver, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
   if (place.address % of_base != 0) {
     return absl::StrCat("the address is not aligned to ", of_base,
@@ -101,9 +101,9 @@ absl::StatusOr<OwnedObject> CreateTexture(const ContextRef& context,
                                           const CUDA_RESOURCE_DESC& resource,
                                           const CUDA_TEXTURE_DESC& sampling,
                                           const CUDA_RESOURCE_VIEW_DESC* view, const Text& text) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::TexObjectCreate).status());
-  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::TexObjectDestroy).status());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::TexObjectCreate).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::TexObjectDestroy).status());
   const auto create = [&](unsigned long long* handle) {
     return driver->TexObjectCreate(handle, &resource, &sampling, view);
   };

@@ -39,20 +39,41 @@ absl::Status ProblemStatus(Driver::Problem problem, CUresult code, std::string_v
   return WithProblem(problem, internal::MakeStatus(code, doing, detail));
 }
 
+std::string LacksText(int version, const DriverEntry& missing) {
+  return absl::StrCat(" (", version == 0 ? "of unknown version" : VersionText(version), ") has no ",
+                      missing.name, " of ", VersionText(missing.version), "; driver ",
+                      FloorOf(missing.version).driver, " or newer is needed");
+}
+
 absl::Status OutcomeStatus(const DriverOutcome& outcome, std::string_view doing) {
   std::string text = outcome.text;
-  if (const DriverEntry& missing = outcome.missing; missing.name != nullptr) {
-    const int version = outcome.table.version;
-    absl::StrAppend(&text, " (", version == 0 ? "of unknown version" : VersionText(version),
-                    ") has no ", missing.name, " of ", VersionText(missing.version), "; driver ",
-                    FloorOf(missing.version).driver, " or newer is needed");
-  }
+  if (outcome.missing.name != nullptr) text += LacksText(outcome.table.version, outcome.missing);
   return ProblemStatus(outcome.problem, outcome.code, doing, text);
 }
 
 }  // namespace
 
 namespace internal {
+
+absl::Status MissingEntryStatus(const Driver& driver, const DriverEntry& missing) {
+  return ProblemStatus(Driver::Problem::kTooOld, kCallRequiresNewerDriver, kLoad,
+                       "the driver" + LacksText(driver.version, missing));
+}
+
+absl::Status EntryNeedsNewer(const Driver& driver, const DriverEntry& entry) {
+  if (entry.name == nullptr) {
+    return absl::InternalError("the offset names no entry of the driver table");
+  }
+  return ProblemStatus(Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
+                       absl::StrCat("look up ", entry.name),
+                       absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
+                                    VersionText(entry.version), ") or newer, and this one is of ",
+                                    VersionText(driver.version)));
+}
+
+absl::Status NoTableStatus(CUresult code) {
+  return ProblemStatus(Driver::Problem::kOther, code, kLoad, "the table");
+}
 
 absl::Status InitStatus(CUresult code) {
   if (code == CUDA_ERROR_NOT_INITIALIZED) {  // the only way cuInit itself says this
@@ -79,7 +100,7 @@ absl::StatusOr<const Driver*> Driver::Get() {
     return code == internal::kCannotLoad
                ? ProblemStatus(Driver::Problem::kNoLibrary, code, kLoad,
                                "no memory or no file descriptor is left for libcuda.so.1")
-               : ProblemStatus(Driver::Problem::kOther, code, kLoad, "the table");
+               : internal::NoTableStatus(code);
   }
   if (outcome->ok()) return AsDriver(&outcome->table);
   return OutcomeStatus(*outcome, kLoad);
@@ -131,15 +152,7 @@ absl::StatusOr<void*> Driver::FindAddress(const char* name, int api_version) con
 }
 
 absl::Status Driver::MissingEntry(std::size_t offset) const {
-  const DriverEntry entry = internal::EntryAt(offset);
-  if (entry.name == nullptr) {
-    return absl::InternalError("the offset names no entry of the driver table");
-  }
-  return ProblemStatus(Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
-                       absl::StrCat("look up ", entry.name),
-                       absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
-                                    VersionText(entry.version), ") or newer, and this one is of ",
-                                    VersionText(version)));
+  return internal::EntryNeedsNewer(*this, internal::kDriverEntries.At(offset));
 }
 
 Driver::Problem ProblemOf(const absl::Status& status) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "cuguest/driver.h"
+#include "lib/core/driver_entries.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -17,6 +18,13 @@ inline const Driver* AsDriver(const DriverTable* table) noexcept {
   static_assert(sizeof(Driver) == sizeof(DriverTable));
   return static_cast<const Driver*>(table);
 }
+
+// A table of `driver` lacks the required entry `missing`: kTooOld.
+absl::Status MissingEntryStatus(const Driver& driver, const DriverEntry& missing);
+// It lacks an optional one, which was asked for: kEntryMissing.
+absl::Status EntryNeedsNewer(const Driver& driver, const DriverEntry& entry);
+// There was no memory for a table, with `code`: kOther.
+absl::Status NoTableStatus(CUresult code);
 
 // cuInit failed with `code`.
 absl::Status InitStatus(CUresult code);

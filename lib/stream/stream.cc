@@ -8,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
 #include "cuguest/internal/this_thread.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/settle_end.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/objects/object_driver.h"
 #include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 #include "lib/status/object_text.h"
@@ -86,8 +87,8 @@ CUresult CheckEvent(const Event& event, const StreamRef& stream) {
 }
 
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
-CUresult Ask(const DriverTable& driver, const StreamRef& stream,
-             CUresult (CUDAAPI* DriverTable::*call)(CUstream)) {
+CUresult Ask(const ObjectDriver& driver, const StreamRef& stream,
+             CUresult (CUDAAPI* ObjectDriver::*call)(CUstream)) {
   const StreamCall in(driver, stream);
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
   const internal::RelaxedScope relaxed;
@@ -102,8 +103,8 @@ CUresult EndIfThere(StreamRef& stream) noexcept {
 // The same of an event and its context.
 using OwnEvent = std::pair<CUevent, ContextRef>;
 CUresult EndEvent(OwnEvent& event) noexcept {
-  return internal::WhileAlive(event.second,
-                              [&] { return internal::ResolvedDriver().EventDestroy(event.first); });
+  return internal::WhileAlive(
+      event.second, [&] { return internal::ResolvedObjectDriver().EventDestroy(event.first); });
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ CUresult CheckAlive(const ContextRef& context) noexcept {
   return context.get() == nullptr ? CUDA_ERROR_INVALID_HANDLE : context.Check();
 }
 
-StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept {
+StreamCall::StreamCall(const ObjectDriver& driver, const StreamRef& stream) noexcept {
   const ContextRef& context = stream.context();
   const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
   result_ = is_entered ? guard_.emplace(context, GuardMode::kElide, Location::Here()).result()
@@ -159,7 +160,7 @@ absl::StatusOr<Device> StreamRef::device() const {
 
 std::optional<CUstreamCaptureStatus> StreamRef::capture_status() const noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = internal::TryDriver(&code);
+  const ObjectDriver* driver = internal::TryObjectDriver(&code);
   if (driver == nullptr) return std::nullopt;
   const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return std::nullopt;
@@ -170,19 +171,20 @@ std::optional<CUstreamCaptureStatus> StreamRef::capture_status() const noexcept 
 }
 
 absl::Status StreamRef::Synchronize() const {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  return StreamStatus(Ask(*driver, *this, &Driver::StreamSynchronize), "wait for a stream", *this);
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  return StreamStatus(Ask(*driver, *this, &ObjectDriver::StreamSynchronize), "wait for a stream",
+                      *this);
 }
 
 absl::StatusOr<bool> StreamRef::IsDone() const {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const CUresult code = Ask(*driver, *this, &Driver::StreamQuery);
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  const CUresult code = Ask(*driver, *this, &ObjectDriver::StreamQuery);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) return code == CUDA_SUCCESS;
   return StreamStatus(code, "ask whether a stream is done", *this);
 }
 
 absl::StatusOr<Stream> Stream::Create(const ContextRef& context, unsigned flags, int priority) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   internal::EndOwed();
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
@@ -214,7 +216,7 @@ void Stream::Destroy() noexcept {
 
 absl::Status Stream::Release() {
   if (get() == nullptr) return absl::OkStatus();
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const StreamRef ref = ref_;
   const internal::ContextHold hold(ref.context());
   CUresult code = hold.result();
@@ -225,7 +227,7 @@ absl::Status Stream::Release() {
 }
 
 absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   constexpr char kDoing[] = "create an event";
@@ -263,7 +265,7 @@ CUresult Event::Destroy() noexcept {
 }
 
 absl::Status Event::Record(const StreamRef& stream) {
-  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
+  CUGUEST_RETURN_IF_ERROR(ObjectDriver::Get().status());
   constexpr char kDoing[] = "record an event";
   const auto [code, failed] = TryRecord(stream);
   if (failed == Attempt::Part::kEvent) return EventStatus(code, kDoing, get());
@@ -282,7 +284,7 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
   const CUresult alive = CheckEvent(*this, stream);
   if (alive != CUDA_SUCCESS) return {alive, Attempt::Part::kEvent};
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = internal::TryDriver(&code);
+  const ObjectDriver* driver = internal::TryObjectDriver(&code);
   if (driver == nullptr) return {code, Attempt::Part::kEvent};
   const StreamCall in(*driver, stream);
   const bool active = in.capture().is_active();
@@ -305,19 +307,19 @@ CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
 }
 
 absl::StatusOr<bool> Event::IsDone() const {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   const CUresult code = Ask(driver->EventQuery);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) return code == CUDA_SUCCESS;
   return EventStatus(code, "ask whether an event has happened", get());
 }
 
 absl::Status Event::Synchronize() const {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   return EventStatus(Ask(driver->EventSynchronize), "wait for an event", get());
 }
 
 absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event& end) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   constexpr char kDoing[] = "measure the time between two events";
   CUresult alive = CheckAlive(start.context());
   if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, start.get());
@@ -348,7 +350,7 @@ CUresult Event::RefusalToWait(CUstream stream, const Capture& capture) const noe
 }
 
 absl::Status StreamRef::WaitFor(const Event& event) const {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   constexpr char kDoing[] = "let a stream wait for an event";
   const CUresult alive = CheckEvent(event, *this);
   if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, event.get());

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -45,7 +45,7 @@ struct Capture {
 //       ContextGuard instead of one of them.
 class StreamCall {
  public:
-  StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept;
+  StreamCall(const ObjectDriver& driver, const StreamRef& stream) noexcept;
 
   // Why the stream cannot be called; CUDA_SUCCESS if it can.
   CUresult result() const { return result_; }

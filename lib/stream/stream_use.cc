@@ -29,6 +29,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/objects/object_driver.h"
 #include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
 
@@ -81,7 +82,7 @@ UsedStream* Find(const StreamRef& stream) noexcept {
 
 // Records `last` behind the work of the stream. What captures is not finished by a stream's end.
 bool RecordLast(UsedStream* used) noexcept {
-  const DriverTable& driver = ResolvedDriver();
+  const ObjectDriver& driver = ResolvedObjectDriver();
   const StreamRef& stream = used->stream;
   const ContextGuard guard(stream.context());
   const RelaxedScope relaxed;
@@ -99,7 +100,8 @@ bool RecordLast(UsedStream* used) noexcept {
 
 // Destroys a stream whose Stream has ended.
 CUresult DestroyHandedOver(StreamRef& stream) noexcept {
-  return WhileAlive(stream.context(), [&] { return ResolvedDriver().StreamDestroy(stream.get()); });
+  return WhileAlive(stream.context(),
+                    [&] { return ResolvedObjectDriver().StreamDestroy(stream.get()); });
 }
 
 // One user less.
@@ -114,8 +116,8 @@ void Leave(UsedStream* used) noexcept {
   }
   const CUevent last = used->last.load(std::memory_order_relaxed);
   if (last != nullptr) {
-    static_cast<void>(
-        WhileAlive(used->stream.context(), [&] { return ResolvedDriver().EventDestroy(last); }));
+    static_cast<void>(WhileAlive(used->stream.context(),
+                                 [&] { return ResolvedObjectDriver().EventDestroy(last); }));
   }
   delete used;
 }
@@ -172,7 +174,7 @@ CUresult EndStream(const StreamRef& stream) noexcept {
     if (found != nullptr) ++found->users;  // this function, too
     return found;
   }();
-  const auto destroy = [&] { return ResolvedDriver().StreamDestroy(stream.get()); };
+  const auto destroy = [&] { return ResolvedObjectDriver().StreamDestroy(stream.get()); };
   if (used == nullptr) return destroy();
   const unsigned over = UsedStream::kIsOver | (RecordLast(used) ? UsedStream::kHasLast : 0);
   CUresult code = CUDA_SUCCESS;

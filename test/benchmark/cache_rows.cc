@@ -26,6 +26,7 @@ using cuguest::ContextRef;
 using cuguest::Driver;
 using cuguest::Kernel;
 using cuguest::Module;
+using cuguest::ObjectDriver;
 using cuguest::PerContext;
 using cuguest::SharedContext;
 
@@ -59,7 +60,7 @@ struct Objects {
     for (Cache& each : own) each.Forget(ref);
   }
 
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   ContextRef ref = TheWorld().user_ref;
   Cache cache;
   std::vector<Cache> own;  // one for each thread

@@ -29,6 +29,7 @@ using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::GuardMode;
+using cuguest::ObjectDriver;
 
 const Device kFirst = Device::Borrow(0);
 
@@ -73,13 +74,13 @@ struct Objects {
     driver.StreamDestroy(stream);
   }
 
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   ContextGuard guard;
   CUstream stream = nullptr;
   CUdeviceptr pointer = 0;
 };
 
-void AskWhatIsCurrent(const Driver& driver) {
+void AskWhatIsCurrent(const ObjectDriver& driver) {
   CUcontext context = nullptr;
   driver.CtxGetCurrent(&context);
   benchmark::DoNotOptimize(context);
@@ -87,7 +88,7 @@ void AskWhatIsCurrent(const Driver& driver) {
 
 // Into the user's context and back. What a guard calls is a row, too: the rest of it is cuguest's.
 Group Guards(const char* title, CUcontext current) {
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   const CUcontext user = TheWorld().user;
   const ContextRef ref = TheWorld().user_ref;
   Group group = {title, current, {1, 4, 16}, 1000, {}};
@@ -141,7 +142,7 @@ Group Guards(const char* title, CUcontext current) {
 }
 
 Group Acquiring(const Objects& objects) {
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   const CUstream stream = objects.stream;
   const CUdeviceptr pointer = objects.pointer;
   Group group = {"finding a context, which is current", TheWorld().user, {1, 4, 16}, 1000, {}};

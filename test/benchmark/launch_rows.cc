@@ -30,6 +30,7 @@ using cuguest::Driver;
 using cuguest::Kernel;
 using cuguest::LaunchShape;
 using cuguest::Module;
+using cuguest::ObjectDriver;
 using cuguest::ParamBuffer;
 using cuguest::Stream;
 using cuguest::TypedKernel;
@@ -38,7 +39,7 @@ using CountUp = TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>;
 
 // count_up(1, 1, counts) with one thread, in the user's context.
 struct Objects {
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   ContextRef ref = TheWorld().user_ref;
   Stream stream = Take(Stream::Create(ref));
   Module module = Take(Module::LoadIn(

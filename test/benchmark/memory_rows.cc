@@ -25,6 +25,7 @@ using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::Driver;
 using cuguest::HostSpan;
+using cuguest::ObjectDriver;
 using cuguest::Stream;
 
 constexpr std::size_t kMost = 4 << 20;
@@ -35,7 +36,7 @@ struct Objects {
     for (Stream& stream : streams) stream = Take(Stream::Create(ref));
   }
 
-  const Driver& driver = *TheWorld().driver;
+  const ObjectDriver& driver = *TheWorld().driver;
   ContextRef ref = TheWorld().user_ref;
   std::vector<Stream> streams;
   std::vector<char> host = std::vector<char>(kMost);
@@ -56,7 +57,7 @@ Group Allocating(Objects& objects) {
 }
 
 template <typename Call>
-CUresult InRelaxedMode(const Driver& driver, const Call& call) {
+CUresult InRelaxedMode(const ObjectDriver& driver, const Call& call) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   driver.ThreadExchangeStreamCaptureMode(&mode);
   const CUresult code = call();

@@ -20,6 +20,7 @@
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -47,6 +48,7 @@ using cuguest::HostScope;
 using cuguest::HousekeepingIsSafe;
 using cuguest::IfInactive;
 using cuguest::NoContextGuard;
+using cuguest::ObjectDriver;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
@@ -212,6 +214,16 @@ std::vector<Call> Names() {
        [](const Things&) {
          Driver other;
          return Driver::Load("libcuda.so.1", &other);
+       }},
+      {"ObjectDriver::Get ObjectDriver::GetInitialized ObjectDriver::Require", kOk,
+       [](const Things&) {
+         const auto driver = ObjectDriver::GetInitialized();
+         return driver.ok() ? (*driver)->Require(&ObjectDriver::MemAllocAsync) : driver.status();
+       }},
+      {"ObjectDriver::Load", kOk,
+       [](const Things&) {
+         ObjectDriver other;
+         return ObjectDriver::Load(**Driver::Get(), &other);
        }},
       {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
       {"GetFreeMemory", kOk,

@@ -335,8 +335,9 @@ class Player {
     return true;
   }
 
+  // A push that was popped by hand can be one that is there.
   bool IsNowhere(char context) const {
-    return host_.find(context) == std::string::npos &&
+    return host_.find(context) == std::string::npos && pairs_.find(context) == std::string::npos &&
            std::none_of(open_.begin(), open_.end(),
                         [&](const Open& open) { return open.context == context; });
   }

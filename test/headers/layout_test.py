@@ -4,7 +4,7 @@
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
-include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s. Each room has its tests in test/ROOM/, at most
+include/cuguest/runtime/'s, lib/objects/ include/cuguest/objects/'s, and lib/testing/ include/cuguest/testing/'s. Each room has its tests in test/ROOM/, at most
 16 sources, and a README.md of at most 40 lines, which says what docs/architecture.md says of what it may include. All
 public headers are installed, and cite no test, which only a checkout has: docs/guarantees.md does.
 
@@ -19,7 +19,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
 ROOMS = {
-    "acquire", "cache", "capi", "code", "core", "graph", "guard", "launch", "memory", "runtime", "share",
+    "acquire", "cache", "capi", "code", "core", "graph", "guard", "launch", "memory", "objects", "runtime", "share",
     "stack", "status", "stream", "testing",
 }
 UMBRELLA = "cuguest/cuguest.h"  # includes the headers of every room, and belongs to none

@@ -20,11 +20,14 @@
 #include "cuguest/capture.h"
 #include "cuguest/capture_scope.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/devices.h"
 #include "cuguest/driver.h"
 #include "cuguest/free_memory.h"
 #include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/peer_access.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
@@ -37,6 +40,7 @@
 namespace {
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::ProblemOf;
 
 // The host's own way to the driver. Names that the host replaces come first.
@@ -300,11 +304,11 @@ void SecondAdoptIsRefused() {
 // After each refusal the next one is tried, and at last the machine's own driver is taken.
 void RefusedAdoptsChangeNothing() {
   CHECK(absl::IsInvalidArgument(Driver::Adopt(nullptr, nullptr)));
-  TheHost().Hide("cuMemAlloc");
+  TheHost().Hide("cuCtxDestroy");
   const absl::Status old = Driver::Adopt(&LookUp, &TheHost());
   CHECK(ProblemOf(old) == Driver::Problem::kTooOld);
   CHECK(absl::IsUnimplemented(old));
-  CHECK(Says(old, "has no cuMemAlloc of CUDA 3.2"));
+  CHECK(Says(old, "has no cuCtxDestroy of CUDA 4.0"));
   TheHost().replaced.clear();
   TheHost().Replace(
       "cuDriverGetVersion", +[](int*) { return CUDA_ERROR_STUB_LIBRARY; });
@@ -313,8 +317,22 @@ void RefusedAdoptsChangeNothing() {
   CHECK(cuguest::CodeOf(stub) == CUDA_ERROR_STUB_LIBRARY);
   TheHost().asked.clear();
   CHECK(Driver::GetInitialized().ok());
-  CHECK((*Driver::Get())->MemAlloc != nullptr);
+  CHECK((*ObjectDriver::Get())->MemAlloc != nullptr);
   CHECK(TheHost().asked.empty());
+}
+
+// A lookup that knows contexts alone is enough for guards.
+void WithoutAnEntryOfObjects() {
+  TheHost().Hide("cuMemAlloc");
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const CUcontext context = cuguest_test::MakeContext();
+  const cuguest::ContextGuard guard(context);
+  CHECK(guard.ok());
+  const absl::Status old = ObjectDriver::Get().status();
+  CHECK(ProblemOf(old) == Driver::Problem::kTooOld);
+  CHECK(Says(old, "has no cuMemAlloc of CUDA 3.2"));
+  const auto buffer = cuguest::DeviceBuffer<int>::Allocate(cuguest::ContextRef::Borrow(context), 1);
+  CHECK(ProblemOf(buffer.status()) == Driver::Problem::kTooOld);
 }
 
 // A lookup that uses cuguest makes the first use itself.
@@ -415,6 +433,7 @@ int main(int argc, char** argv) {
           {"adopt_after_a_guard_is_refused", &AdoptAfterAGuardIsRefused},
           {"second_adopt_is_refused", &SecondAdoptIsRefused},
           {"refused_adopts_change_nothing", &RefusedAdoptsChangeNothing},
+          {"without_an_entry_of_objects", &WithoutAnEntryOfObjects},
           {"lookup_that_uses_cuguest_is_the_first_use", &LookupThatUsesCuguestIsTheFirstUse},
           {"racing_adopts_have_one_winner", &RacingAdoptsHaveOneWinner},
           {"a_status_to_come_is_a_capture", &AStatusToComeIsACapture},

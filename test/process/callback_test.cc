@@ -8,6 +8,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
@@ -18,6 +19,7 @@
 namespace {
 
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 
 struct Seen {
   CUcontext context;
@@ -45,7 +47,7 @@ void CUDA_CB InHostFunction(void* data) {
 }
 
 void GuardsRefuseInACallback() {
-  const Driver& driver = **Driver::GetInitialized();
+  const ObjectDriver& driver = **ObjectDriver::GetInitialized();
   Seen seen = {};
   CHECK(driver.CtxCreate(&seen.context, 0, 0) == CUDA_SUCCESS);
   const auto before = cuguest::testing::StackProbe::Take();

@@ -12,6 +12,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
@@ -27,6 +28,7 @@ using cudasim::SimLibrary;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::StreamRef;
 using cuguest_test::MakeContext;
 using runtime::CublasHandles;
@@ -119,9 +121,9 @@ void InAStreamCallback() {
   {
     const ContextGuard guard(context);
     CUstream stream = nullptr;
-    CHECK((*Driver::Get())->StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK((*ObjectDriver::Get())->StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     CHECK(RAW(cuLaunchHostFunc)(stream, &InHostFunction, &seen) == CUDA_SUCCESS);
-    CHECK((*Driver::Get())->StreamSynchronize(stream) == CUDA_SUCCESS);
+    CHECK((*ObjectDriver::Get())->StreamSynchronize(stream) == CUDA_SUCCESS);
   }
   CHECK(seen.refused);
   CHECK(seen.forgot);
@@ -134,7 +136,7 @@ void OnALostDevice() {
                       [](const cudasim::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
   const CUcontext callers = MakeContext();
   const ContextRef context = ContextRef::Borrow(MakeContext());
-  const Driver& driver = **Driver::Get();
+  const ObjectDriver& driver = **ObjectDriver::Get();
   CHECK(driver.CtxPushCurrent(callers) == CUDA_SUCCESS);
   const auto before = cuguest::testing::StackProbe::Take();
   CublasHandles handles;
@@ -144,7 +146,8 @@ void OnALostDevice() {
     CHECK(Multiply(scope, matrices).ok());
     CUmodule module = nullptr;
     CUfunction function = nullptr;
-    CHECK(driver.ModuleLoadData(&module, cuguest_kernels::fault_ptx) == CUDA_SUCCESS);
+    CHECK(driver.ModuleLoadDataEx(&module, cuguest_kernels::fault_ptx, 0, nullptr, nullptr) ==
+          CUDA_SUCCESS);
     CHECK(driver.ModuleGetFunction(&function, module, "fault") == CUDA_SUCCESS);
     CHECK(driver.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
           CUDA_SUCCESS);

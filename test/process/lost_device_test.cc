@@ -11,6 +11,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
@@ -25,12 +26,13 @@ using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::testing::StackProbe;
 using cuguest_test::MakeContext;
 
-const Driver& TheDriver() { return **Driver::GetInitialized(); }
+const ObjectDriver& TheDriver() { return **ObjectDriver::GetInitialized(); }
 
 // Runs a kernel in the current context that writes through a null pointer.
 CUresult LoseTheDevice() {
@@ -38,7 +40,8 @@ CUresult LoseTheDevice() {
                       [](const cudasim::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
   CUmodule module = nullptr;
   CUfunction function = nullptr;
-  CHECK(TheDriver().ModuleLoadData(&module, cuguest_kernels::fault_ptx) == CUDA_SUCCESS);
+  CHECK(TheDriver().ModuleLoadDataEx(&module, cuguest_kernels::fault_ptx, 0, nullptr, nullptr) ==
+        CUDA_SUCCESS);
   CHECK(TheDriver().ModuleGetFunction(&function, module, "fault") == CUDA_SUCCESS);
   CHECK(TheDriver().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
         CUDA_SUCCESS);

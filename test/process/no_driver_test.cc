@@ -30,6 +30,7 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -50,6 +51,7 @@ using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
 using cuguest::SharedContext;
@@ -59,8 +61,8 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   const auto refuses = [=](const absl::Status& status) {
     return ProblemOf(status) == problem && cuguest::CodeOf(status) == code;
   };
-  CHECK(refuses(Driver::Get().status()));
-  CHECK(refuses(Driver::GetInitialized().status()));
+  CHECK(refuses(ObjectDriver::Get().status()));
+  CHECK(refuses(ObjectDriver::GetInitialized().status()));
   const cuguest::Versions versions = cuguest::QueryVersions();
   CHECK(refuses(cuguest::CheckCompatibility(versions)));
   std::printf("%s\n", cuguest::Explain(versions).c_str());
@@ -128,7 +130,7 @@ void EverythingRefuses(Driver::Problem problem, CUresult code) {
   CHECK(ContextRef::Current().result() == code);
   CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   CHECK(cuguest::IncidentCount() == 0);
-  std::printf("%s\n", std::string(Driver::Get().status().message()).c_str());
+  std::printf("%s\n", std::string(ObjectDriver::Get().status().message()).c_str());
 }
 
 void NoLibrary() {
@@ -145,8 +147,8 @@ void TooOld() {
 // The driver works and sees no device: counting them has an answer.
 void NoDevice() {
   Sim::SetDeviceCount(0);
-  CHECK(Driver::Get().ok());
-  const absl::Status status = Driver::GetInitialized().status();
+  CHECK(ObjectDriver::Get().ok());
+  const absl::Status status = ObjectDriver::GetInitialized().status();
   CHECK(ProblemOf(status) == Driver::Problem::kNoDevice);
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
@@ -166,7 +168,7 @@ void WithoutCaptures() {
   for (const char* entry : {"cuStreamGetCaptureInfo", "cuThreadExchangeStreamCaptureMode"}) {
     Sim::HideEntry(entry);
   }
-  const Driver& driver = **Driver::GetInitialized();
+  const ObjectDriver& driver = **ObjectDriver::GetInitialized();
   CHECK(driver.StreamGetCaptureInfo == nullptr);
   CHECK(driver.ThreadExchangeStreamCaptureMode == nullptr);
   const ContextRef home = ContextRef::Borrow(cuguest_test::MakeContext());
@@ -187,7 +189,7 @@ void WithoutCaptures() {
 // An old driver without context ids: guards and owners work by handle.
 void WithoutIds() {
   Sim::HideEntry("cuCtxGetId");
-  const Driver& driver = **Driver::GetInitialized();
+  const ObjectDriver& driver = **ObjectDriver::GetInitialized();
   CHECK(driver.CtxGetId == nullptr);
   CUcontext first = nullptr;
   CUcontext second = nullptr;

@@ -16,6 +16,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/refuse_membarrier.h"
@@ -26,6 +27,7 @@ namespace {
 using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::PerContext;
 using cuguest_test::MakeContext;
 
@@ -37,7 +39,8 @@ class Worker {
  public:
   static absl::StatusOr<Worker> Make(const ContextRef&) {
     Worker worker;
-    const CUresult code = (*Driver::Get())->StreamCreate(&worker.stream_, CU_STREAM_NON_BLOCKING);
+    const CUresult code =
+        (*ObjectDriver::Get())->StreamCreate(&worker.stream_, CU_STREAM_NON_BLOCKING);
     if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create a stream");
     worker.is_owner_ = true;
     return worker;
@@ -50,7 +53,7 @@ class Worker {
       ++g_given_up;
     } else {
       ++g_destroyed;
-      CHECK((*Driver::Get())->StreamDestroy(stream_) == CUDA_SUCCESS);
+      CHECK((*ObjectDriver::Get())->StreamDestroy(stream_) == CUDA_SUCCESS);
     }
   }
   void Leak() noexcept { stream_ = nullptr; }
@@ -90,7 +93,7 @@ void StaticCachesThroughTheEnd() {
     CHECK(cache->GetOrMake(context, &Worker::Make).ok());
   }
   // So that the cache knows at its end that the context goes on.
-  CHECK((*Driver::Get())->CtxPushCurrent(context) == CUDA_SUCCESS);
+  CHECK((*ObjectDriver::Get())->CtxPushCurrent(context) == CUDA_SUCCESS);
   Say("main");
 }
 
@@ -149,9 +152,9 @@ void InAStreamCallback() {
   {
     const cuguest::ContextGuard guard(ref);
     CUstream stream = nullptr;
-    CHECK((*Driver::Get())->StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK((*ObjectDriver::Get())->StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     CHECK(RAW(cuLaunchHostFunc)(stream, &InHostFunction, &seen) == CUDA_SUCCESS);
-    CHECK((*Driver::Get())->StreamSynchronize(stream) == CUDA_SUCCESS);
+    CHECK((*ObjectDriver::Get())->StreamSynchronize(stream) == CUDA_SUCCESS);
   }
   CHECK(seen.found);
   CHECK(seen.refused);
@@ -174,12 +177,12 @@ void BelowCuda12() {
   CHECK(cache.Find(a).get() != cache.Find(b).get());
   CHECK(cache.GetOrMake(ref, &Worker::Make)->get() == cache.Find(a).get());
   CHECK(cache.size() == 2);
-  CHECK((*Driver::Get())->CtxDestroy(b) == CUDA_SUCCESS);
+  CHECK((*ObjectDriver::Get())->CtxDestroy(b) == CUDA_SUCCESS);
   CHECK(cache.ForgetDestroyed(other));
   CHECK(cache.Forget(ref));
   CHECK(!cache.Find(a));
   // A primary context that is active again looks as before its reset.
-  const Driver& driver = *Driver::Get().value();
+  const ObjectDriver& driver = *ObjectDriver::Get().value();
   CUcontext primary = nullptr;
   CHECK(driver.DevicePrimaryCtxRetain(&primary, 0) == CUDA_SUCCESS);
   CHECK(cache.GetOrMake(primary, &Worker::Make).ok());

@@ -240,7 +240,7 @@ MUTATIONS = {
     "takes_the_event_back": [
         ("    if (code != CUDA_SUCCESS) used->state.fetch_sub(over, std::memory_order_release);\n",
          "    if (code != CUDA_SUCCESS) {\n      used->state.fetch_sub(over);\n"
-         "      static_cast<void>(ResolvedDriver().EventDestroy(used->last.exchange(nullptr)));\n    }\n"),
+         "      static_cast<void>(ResolvedObjectDriver().EventDestroy(used->last.exchange(nullptr)));\n    }\n"),
     ],
     # The next end of a stream that was refused one does not record the event anew.
     "forgets_the_last_event": [

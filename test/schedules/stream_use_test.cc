@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/objects/object_driver.h"
 #include "test/schedules/cases.h"
 #include "test/schedules/model_driver.h"
 
@@ -29,6 +30,7 @@ namespace {
 
 using cuguest::ContextRef;
 using cuguest::DriverTable;
+using cuguest::ObjectDriver;
 using cuguest::StreamRef;
 using cuguest::internal::Atomic;
 using cuguest::internal::EndStream;
@@ -88,8 +90,9 @@ class Ending : public schedules::Program {
   explicit Ending(std::vector<std::string> threads) : words_(std::move(threads)) {
     g_ending = this;
     driver_.Create(ModelDriver::Handle(0));
-    static const DriverTable s_table = MakeTable();
+    static const ObjectDriver s_table = MakeTable();
     cuguest::internal::g_driver.store(&s_table);
+    cuguest::internal::g_object_driver.store(&s_table);
     ref_ = StreamRef::Borrow(reinterpret_cast<CUstream>(0x9000),
                              ContextRef::Borrow(ModelDriver::Handle(0)));
     for (Buffer& buffer : buffers_) Require(buffer.use.Begin(ref_), "no memory");
@@ -109,8 +112,9 @@ class Ending : public schedules::Program {
   }
 
  private:
-  static DriverTable MakeTable() {
-    DriverTable table = *cuguest::internal::g_driver.load();
+  static ObjectDriver MakeTable() {
+    ObjectDriver table{};
+    static_cast<DriverTable&>(table) = *cuguest::internal::g_driver.load();
     table.StreamGetCaptureInfo = &NotCapturing;
     table.ThreadExchangeStreamCaptureMode = &ExchangeMode;
     table.StreamDestroy = [](CUstream) { return g_ending->DestroyStream(); };

@@ -12,6 +12,7 @@
 #include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/raw_driver.h"
@@ -25,6 +26,7 @@ using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
+using cuguest::ObjectDriver;
 using cuguest::PrimaryContext;
 
 const Device kFirst = Device::Borrow(0);
@@ -92,7 +94,7 @@ BOOST_AUTO_TEST_CASE(leak_gives_up_without_a_call) {
   BOOST_TEST(primary.get() == nullptr);
   BOOST_TEST(primary.Release().ok());
   BOOST_TEST(IsActive(kFirst));
-  BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+  BOOST_TEST((*ObjectDriver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
 }
 
 BOOST_AUTO_TEST_CASE(work_in_the_primary) {
@@ -100,8 +102,8 @@ BOOST_AUTO_TEST_CASE(work_in_the_primary) {
   const ContextGuard guard(primary.context());
   BOOST_TEST(guard.ok());
   CUdeviceptr pointer = 0;
-  BOOST_TEST((*Driver::Get())->MemAlloc(&pointer, 64) == CUDA_SUCCESS);
-  BOOST_TEST((*Driver::Get())->MemFree(pointer) == CUDA_SUCCESS);
+  BOOST_TEST((*ObjectDriver::Get())->MemAlloc(&pointer, 64) == CUDA_SUCCESS);
+  BOOST_TEST((*ObjectDriver::Get())->MemFree(pointer) == CUDA_SUCCESS);
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(a_stolen_reference_is_reported) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
-  BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+  BOOST_TEST((*ObjectDriver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.WasReset());
   const absl::Status status = ToStatus(primary.Release());
   BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition), status);

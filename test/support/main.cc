@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cudasim/sim.h"
-#include "cuguest/driver.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/internal/this_thread.h"
+#include "cuguest/objects/driver.h"
 #include "test/support/test.h"
 
 namespace cuguest_test {
@@ -38,7 +38,7 @@ void RefuseIncidents() {
 
 }  // namespace
 
-const Driver& TheDriver() { return **Driver::Get(); }
+const cuguest::ObjectDriver& TheDriver() { return **cuguest::ObjectDriver::Get(); }
 
 void BeginCount() {
   cuguest::internal::t_this_thread.seen = {};

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/driver.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/driver.h"
 #include "subprojects/cudasim/test/support/own_context.h"
 #include "subprojects/cudasim/test/support/runner.h"
 
@@ -32,7 +32,7 @@ using cudasim_test::OwnContext;
 using cudasim_test::SetStack;
 
 // The driver under test; main() has made sure that there is one.
-const cuguest::Driver& TheDriver();
+const cuguest::ObjectDriver& TheDriver();
 
 // For a line of a case that such a driver would fail. Makes no driver call.
 inline bool HasDriver(int version) { return TheDriver().version >= version; }

@@ -114,7 +114,7 @@ void OneIsUnloaded(const Party& red, const Party& blue) {
   PrintRow("blue is unloaded", "right", "every vote of red's is counted");
 }
 
-absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver&, cuguest::Device device) {
   const support::Undisturbed undisturbed;
   CUGUEST_ASSIGN_OR_RETURN(const auto context, cuguest::SharedContext::Create(device));
   CUGUEST_ASSIGN_OR_RETURN(const Party red, Party::Load("red", context));

@@ -110,7 +110,7 @@ void InAndOut(cuguest::Device device, const Stage& stage, const std::string& fir
   CHECK(!rack.SExists());
 }
 
-absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   Stage stage(driver, device, {"X", "A", "S"});
   stage.Set({"X", "A"});
   for (const char* const first_in : {"echo", "choir"}) {

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/last_error_scope.h"
@@ -60,8 +60,8 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 namespace impl {
 
 template <typename Function>
-absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
+absl::StatusOr<Function> FindEntry(Function ObjectDriver::*entry) {
+  const absl::StatusOr<const ObjectDriver*> driver = ObjectDriver::Get();
   if (!driver.ok()) return driver.status();
   return (*driver)->Require(entry);
 }
@@ -72,7 +72,8 @@ absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 /// Stack:   net 0: a ContextGuard enters `context` where one is given.
 /// Count:   none; no context is created.
 /// Threads: any.
-/// Errors:  those of Driver::Get() and of ContextGuard, kInvalidArgument for null, and what each
+/// Errors:  those of ObjectDriver::Get() and of ContextGuard, kInvalidArgument for null, and what
+/// each
 ///          adds. The runtime's last error stays as it was, but a runtime call that fails
 ///          overwrites one that was set before: see LastErrorScope::Leave.
 
@@ -130,7 +131,7 @@ template <typename... Parameters>
 [[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                            const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
-  const auto get = impl::FindEntry(&Driver::KernelGetFunction);
+  const auto get = impl::FindEntry(&ObjectDriver::KernelGetFunction);
   if (!get.ok()) return get.status();
   const ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -144,7 +145,7 @@ template <typename... Parameters>
 /// Errors: kUnimplemented  a driver below CUDA 12.5
 [[nodiscard]] inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find a null kernel's code library");
-  const auto get = impl::FindEntry(&Driver::KernelGetLibrary);
+  const auto get = impl::FindEntry(&ObjectDriver::KernelGetLibrary);
   if (!get.ok()) return get.status();
   CUlibrary library = nullptr;
   const CUresult code = (*get)(&library, kernel);
@@ -156,7 +157,7 @@ template <typename... Parameters>
 /// Errors: kUnimplemented  a driver below CUDA 11.0
 [[nodiscard]] inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
-  const auto get = impl::FindEntry(&Driver::FuncGetModule);
+  const auto get = impl::FindEntry(&ObjectDriver::FuncGetModule);
   if (!get.ok()) return get.status();
   CUmodule module = nullptr;
   const CUresult code = (*get)(&module, function);
