@@ -77,14 +77,15 @@ class Match {
   static constexpr int kNever = -(1 << 30);
 
   // The last records that are on the stack, the last one first. Those below a scope that has taken
-  // everything off are not on it; where it is not known as a whole, those up to the last scope are
+  // everything off are not on it; where it is not known as a whole, those below the last scope are
   // not looked for.
   void Choose() {
     for (unsigned slot = records::Depth(); slot-- > 0 && count_ < kMost;) {
       const Record& record = records::At(slot);
       if (!records::IsOpen(record) || record.kind > Record::Kind::kExact) continue;
-      if (IsOfNone(record) || (!seen_.is_all && !IsPush(record))) break;
+      if (IsOfNone(record)) break;
       slots_[count_++] = slot;
+      if (!seen_.is_all && !IsPush(record)) break;
     }
   }
 
