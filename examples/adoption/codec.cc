@@ -10,10 +10,10 @@
 
 #include "cuguest/c.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/status.h"
 #include "examples/support/stage.h"
 

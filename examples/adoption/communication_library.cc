@@ -9,7 +9,7 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/device_buffer.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/status.h"
 #include "examples/support/stage.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cuguest/context_guard.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/support/stage.h"

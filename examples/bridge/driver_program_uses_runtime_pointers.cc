@@ -20,9 +20,9 @@
 
 #include <string>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/status.h"

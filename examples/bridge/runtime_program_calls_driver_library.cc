@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/device_view.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/status.h"
 #include "examples/bridge/numbers.h"
 #include "examples/bridge/triple.h"

@@ -17,9 +17,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuguest/device_ptr.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/runtime/function.h"
 #include "cuguest/status.h"
 #include "examples/bridge/numbers.h"

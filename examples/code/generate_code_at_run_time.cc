@@ -18,11 +18,11 @@
 #include <variant>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/param_buffer.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/param_buffer.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/code/nvrtc.h"

@@ -22,16 +22,16 @@
 #include <initializer_list>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/host_span.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/param_buffer.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/host_span.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/param_buffer.h"
+#include "cuguest/objects/typed_kernel.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/typed_kernel.h"
 #include "examples/support/stage.h"
 #include "kernels/vector_add.h"
 

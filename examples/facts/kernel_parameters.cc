@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/param_buffer.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/param_buffer.h"
 #include "cuguest/status.h"
 #include "examples/support/stage.h"
 #include "kernels/layout.h"

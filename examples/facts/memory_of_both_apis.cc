@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/memory.h"
+#include "cuguest/objects/memory.h"
 #include "cuguest/runtime/pointer.h"
 #include "examples/support/stage.h"
 

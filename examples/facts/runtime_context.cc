@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cuguest/devices.h"
-#include "cuguest/memory.h"
+#include "cuguest/objects/memory.h"
 #include "cuguest/runtime/context.h"
 #include "examples/support/stage.h"
 

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "cudasim/sim.h"
-#include "cuguest/capture_scope.h"
-#include "cuguest/graph.h"
+#include "cuguest/objects/capture_scope.h"
+#include "cuguest/objects/graph.h"
 #include "examples/guest/saxpy.h"
 #include "examples/support/stage.h"
 

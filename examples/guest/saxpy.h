@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/status.h"
 #include "kernels/saxpy.h"
 

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "cudasim/sim.h"
-#include "cuguest/runtime/cublas.h"
+#include "cuguest/libraries/cublas.h"
 #include "cuguest/status.h"
 #include "examples/libraries/multiply.h"
 #include "examples/support/stage.h"

@@ -25,7 +25,7 @@
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/runtime/cublas.h"
+#include "cuguest/libraries/cublas.h"
 #include "cuguest/status.h"
 #include "examples/libraries/multiply.h"
 #include "examples/support/stage.h"

@@ -26,9 +26,9 @@
 #include <thread>
 
 #include "cudasim/sim.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/runtime/cufft.h"
+#include "cuguest/libraries/cufft.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/status.h"
 #include "examples/libraries/tones.h"
 #include "examples/support/stage.h"

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "examples/libraries/product.h"
 #include "examples/support/check.h"
 

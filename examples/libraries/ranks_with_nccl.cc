@@ -16,12 +16,12 @@
 #include <optional>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/devices.h"
 #include "cuguest/incident.h"
+#include "cuguest/libraries/nccl.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/runtime/nccl.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/libraries/ranks.h"

@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_view.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/runtime/cublas.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "examples/libraries/product.h"
 #include "examples/support/stage.h"
 

@@ -6,10 +6,10 @@
 
 #include <cstdio>
 
-#include "cuguest/device_view.h"
-#include "cuguest/kernel.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/kernel.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/status.h"
 
 namespace {

@@ -7,12 +7,12 @@
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "scale.h"
 

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/pinned_buffer.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/status.h"
 #include "test/acquire/acquired.h"
-#include "test/memory/memories.h"
+#include "test/objects/memory/memories.h"
 
 BOOST_AUTO_TEST_SUITE(acquire_buffer)
 

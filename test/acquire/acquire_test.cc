@@ -17,7 +17,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/status.h"
 #include "test/acquire/acquired.h"
-#include "test/memory/memories.h"
+#include "test/objects/memory/memories.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 

@@ -10,10 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/kernel.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/code_image.h"
+#include "cuguest/objects/driver.h"
+#include "cuguest/objects/kernel.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
 #include "test/benchmark/table.h"

@@ -13,6 +13,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/objects/driver.h"
 #include "test/benchmark/table.h"
 #include "test/support/files.h"
 

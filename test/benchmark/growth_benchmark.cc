@@ -29,11 +29,11 @@
 
 #include "cudasim/sim.h"
 #include "cuguest/acquired_guard.h"
-#include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/code_image.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"

@@ -8,14 +8,15 @@
 #include <memory>
 
 #include "cudasim/sim.h"
-#include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/stream.h"
-#include "cuguest/typed_kernel.h"
+#include "cuguest/objects/code_image.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/driver.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/stream.h"
+#include "cuguest/objects/typed_kernel.h"
 #include "kernels/launch.h"
 #include "test/benchmark/table.h"
 

@@ -17,11 +17,11 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/runtime/cublas.h"
-#include "cuguest/runtime/cufft.h"
-#include "cuguest/stream.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/libraries/cufft.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {

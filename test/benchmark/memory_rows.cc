@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/memory.h"
-#include "cuguest/stream.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/driver.h"
+#include "cuguest/objects/memory.h"
+#include "cuguest/objects/stream.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {

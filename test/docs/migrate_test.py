@@ -47,7 +47,7 @@ runtime::DeviceGuard guard(device);  // says: kCreate
 runtime::DeviceGuard guard(device, IfInactive::kRefuse);  // runtime::DeviceGuard guard(device, IfInactive::kRefuse);
 cuguest::ThreadResidency home(context);  // says: kAlwaysPush
 #include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
-#include "cuguest/param_layout.h"  // #include "cuguest/param_buffer.h"
+#include "cuguest/param_layout.h"  // #include "cuguest/objects/param_buffer.h"
 if (bytes > cuguest::kMaxParamBytes) return;  // if (bytes > cuguest::ParamBuffer::kMaxBytes) return;
 const PackedParams params(n, a);  // says: values
 using cuguest::IncidentKind;  // using IncidentKind = cuguest::Incident::Kind;

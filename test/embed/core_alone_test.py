@@ -95,7 +95,7 @@ with scratch() as tmp:
     check("installs the archive, and no other library", libraries == ["lib/libcuguest-core.a"], installed)
     headers = [name for name in installed if name.endswith(".h")]
     text = (ROOT / "include" / "meson.build").read_text()
-    core = re.findall(r"'(cuguest/\S+\.h)'", text[text.index("core_headers = "):text.index("public_headers = ")])
+    core = re.findall(r"'(cuguest/\S+\.h)'", text[text.index("core_headers = "):text.index("heart_headers = ")])
     check("and its headers alone", headers == sorted(f"include/{name}" for name in core), headers)
 
     (tmp / "guest.cc").write_text(GUEST)

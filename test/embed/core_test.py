@@ -178,7 +178,7 @@ with scratch() as tmp:
     check(f"all that {archive.name} needs is in {names}", len(runtime) > 2 and not missing, sorted(missing))
 
     text = (ROOT / "include" / "meson.build").read_text()
-    headers = re.findall(r"'(cuguest/\S+\.h)'", text[text.index("core_headers = "):text.index("public_headers = ")])
+    headers = re.findall(r"'(cuguest/\S+\.h)'", text[text.index("core_headers = "):text.index("heart_headers = ")])
     brought = run(cxx, "-M", *FLAGS, "-DCUGUEST_NAMESPACE_SUFFIX=mine", "-x", "c++", "-", input="".join(f'#include "{name}"\n' for name in headers))
     files = re.findall(r"\S+", brought.replace("\\\n", " "))
     strangers = [name for name in files if "/absl/" in name]

@@ -16,8 +16,8 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "test/faults/borders.h"
 #include "test/support/raw_driver.h"
 

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/array.h"
-#include "cuguest/capture_scope.h"
-#include "cuguest/code_image.h"
-#include "cuguest/graph.h"
-#include "cuguest/kernel.h"
-#include "cuguest/launch.h"
-#include "cuguest/linker.h"
-#include "cuguest/module.h"
-#include "cuguest/occupancy.h"
-#include "cuguest/surface_object.h"
-#include "cuguest/texture_object.h"
-#include "test/code/code.h"
+#include "cuguest/objects/array.h"
+#include "cuguest/objects/capture_scope.h"
+#include "cuguest/objects/code_image.h"
+#include "cuguest/objects/graph.h"
+#include "cuguest/objects/kernel.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/linker.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/occupancy.h"
+#include "cuguest/objects/surface_object.h"
+#include "cuguest/objects/texture_object.h"
 #include "test/faults/cc_parameters.h"
+#include "test/objects/code/code.h"
 
 namespace cuguest_faults {
 namespace {

@@ -17,7 +17,7 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
-#include "cuguest/peer_access.h"
+#include "cuguest/objects/peer_access.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"

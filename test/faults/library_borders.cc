@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/device_view.h"
-#include "cuguest/runtime/cublas.h"
-#include "cuguest/runtime/cufft.h"
-#include "cuguest/runtime/cusolver.h"
-#include "cuguest/runtime/cusparse.h"
-#include "cuguest/runtime/library.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/libraries/cufft.h"
+#include "cuguest/libraries/cusolver.h"
+#include "cuguest/libraries/cusparse.h"
+#include "cuguest/libraries/library.h"
+#include "cuguest/objects/device_view.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {

@@ -5,14 +5,14 @@
 #include <optional>
 #include <tuple>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_view.h"
-#include "cuguest/memory.h"
-#include "cuguest/pinned_buffer.h"
-#include "cuguest/pinned_pages.h"
-#include "cuguest/pitched_view.h"
-#include "cuguest/stream_protocol.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/memory.h"
+#include "cuguest/objects/pinned_buffer.h"
+#include "cuguest/objects/pinned_pages.h"
+#include "cuguest/objects/pitched_view.h"
+#include "cuguest/objects/stream_protocol.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {

@@ -3,7 +3,7 @@
 // A correct program on cuguest makes no driver call that fails: each would be a line in the host's
 // log of errors (CUDA_LOG_FILE), and an error to tools. So every public operation that does well,
 // whatever is current, and whatever the thread has seen current before, makes none. Handles of
-// toolkit libraries are in runtime/library_test.cc.
+// toolkit libraries are in libraries/library_test.cc.
 
 #include <cstdio>
 #include <functional>

@@ -7,7 +7,7 @@
 //
 // So may any request for host memory, singly: by std::bad_alloc or a status, and nothing is leaked.
 //
-// Without the handles of toolkit libraries (runtime/library_test.cc): most calls beneath them are
+// Without the handles of toolkit libraries (libraries/library_test.cc): most calls beneath them are
 // the library's own, and what it makes of their failure is its own, too.
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cuguest/param_buffer.h"
+#include "cuguest/objects/param_buffer.h"
 #include "test/fuzz/input.h"
 
 namespace {

@@ -13,12 +13,12 @@
 
 #include "absl/strings/match.h"
 #include "cuguest/capture.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/exact_guard.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(context_guard_reports)

@@ -16,7 +16,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 include = root / "include" / "cuguest"
 # NCCL keeps a reference to the primary context, and answers failures of the driver itself: the walks take that for ours.
-# test/runtime/nccl_test.cc has the scope's own calls fail.
+# test/libraries/nccl_test.cc has the scope's own calls fail.
 WITHOUT_ROWS = {include / "runtime" / "nccl.h"}
 HEADERS = sorted(set(include.glob("runtime/*.h")) - WITHOUT_ROWS) + [
     include / name

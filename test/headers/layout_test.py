@@ -3,7 +3,7 @@
 """layout_test.py SOURCE_ROOT
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
-lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
+lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/libraries/ is
 include/cuguest/runtime/'s, lib/objects/ include/cuguest/objects/'s, and lib/testing/ include/cuguest/testing/'s. Each room has its tests in test/ROOM/, at most
 16 sources, and a README.md of at most 40 lines, which says what docs/architecture.md says of what it may include. All
 public headers are installed, and cite no test, which only a checkout has: docs/guarantees.md does.

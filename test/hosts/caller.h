@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 
 namespace hosts {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/device_view.h"
-#include "cuguest/runtime/cublas.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/objects/device_view.h"
 #include "test/hosts/caller.h"
 
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cudasim/sim.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_view.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_view.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/interop/fixtures/side.h"

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/devices.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/code_image.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"

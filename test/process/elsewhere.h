@@ -14,9 +14,9 @@
 
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
-#include "cuguest/stream.h"
 
 namespace cuguest_elsewhere {
 

@@ -10,8 +10,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
-#include "lib/code/code.h"
-#include "test/code/code.h"
+#include "lib/objects/code/code.h"
+#include "test/objects/code/code.h"
 #include "test/support/scenario.h"
 
 namespace {

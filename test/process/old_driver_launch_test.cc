@@ -7,9 +7,9 @@
 
 #include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
-#include "cuguest/occupancy.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/occupancy.h"
 #include "kernels/launch.h"
 #include "test/support/scenario.h"
 

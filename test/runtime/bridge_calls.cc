@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cuguest/peer_access.h"
+#include "cuguest/objects/peer_access.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"

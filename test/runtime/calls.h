@@ -16,10 +16,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/device_view.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
-#include "test/memory/memories.h"
+#include "test/objects/memory/memories.h"
 #include "test/runtime/runtime.h"
 
 namespace cuguest_runtime_test {

@@ -5,13 +5,13 @@
 
 #include <memory>
 
-#include "cuguest/capture_scope.h"
-#include "cuguest/graph.h"
-#include "cuguest/launch.h"
-#include "cuguest/linker.h"
-#include "cuguest/module.h"
-#include "cuguest/occupancy.h"
-#include "test/code/code.h"
+#include "cuguest/objects/capture_scope.h"
+#include "cuguest/objects/graph.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/linker.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/occupancy.h"
+#include "test/objects/code/code.h"
 #include "test/runtime/calls.h"
 
 namespace cuguest_runtime_test {

@@ -6,8 +6,8 @@
 
 #include "cudasim/sim.h"
 #include "cudasim/sim_runtime.h"
-#include "cuguest/copy.h"
-#include "cuguest/host_span.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/host_span.h"
 #include "test/runtime/everywhere.h"
 
 BOOST_AUTO_TEST_SUITE(device_buffer)

@@ -10,8 +10,8 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/runtime/handle.h"
-#include "cuguest/stream.h"
 #include "test/runtime/runtime.h"
 
 BOOST_AUTO_TEST_SUITE(execution_context)

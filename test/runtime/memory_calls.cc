@@ -5,17 +5,17 @@
 
 #include <sys/mman.h>
 
-#include "cuguest/array.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/memory.h"
-#include "cuguest/pinned_buffer.h"
-#include "cuguest/pinned_pages.h"
-#include "cuguest/pitched_view.h"
+#include "cuguest/objects/array.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/memory.h"
+#include "cuguest/objects/pinned_buffer.h"
+#include "cuguest/objects/pinned_pages.h"
+#include "cuguest/objects/pitched_view.h"
+#include "cuguest/objects/surface_object.h"
+#include "cuguest/objects/texture_object.h"
 #include "cuguest/runtime/device_buffer.h"
 #include "cuguest/runtime/pointer.h"
-#include "cuguest/surface_object.h"
-#include "cuguest/texture_object.h"
 #include "test/runtime/calls.h"
 
 namespace cuguest_runtime_test {

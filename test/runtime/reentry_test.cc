@@ -8,10 +8,10 @@
 #include <csignal>
 #include <cstring>
 
-#include "cuguest/linker.h"
-#include "test/code/links.h"
+#include "cuguest/objects/linker.h"
+#include "test/libraries/library_calls.h"
+#include "test/objects/code/links.h"
 #include "test/runtime/calls.h"
-#include "test/runtime/library_calls.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"
 

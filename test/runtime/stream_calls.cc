@@ -2,8 +2,8 @@
 //
 // The calls of stream.h and stream_protocol.h.
 
-#include "cuguest/stream.h"
-#include "cuguest/stream_protocol.h"
+#include "cuguest/objects/stream.h"
+#include "cuguest/objects/stream_protocol.h"
 #include "test/runtime/calls.h"
 
 namespace cuguest_runtime_test {

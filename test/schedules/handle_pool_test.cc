@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/runtime/handle_pool.cc. A program is a word for each of its threads, whose
+// The schedules of lib/libraries/handle_pool.cc. A program is a word for each of its threads, whose
 // letters are operations on one pool:
 //
 //   L l   borrows a handle; gives it back
@@ -12,7 +12,7 @@
 // last user did to a handle need not have happened before the next one has it; and if a handle is
 // never destroyed.
 
-#include "cuguest/internal/handle_pool.h"
+#include "cuguest/libraries/internal/handle_pool.h"
 
 #include <deque>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedules of lib/stream/stream_use.cc. A program is a word for each of its threads, whose
-// letters are operations on one stream and on buffers in its order:
+// The schedules of lib/objects/stream/stream_use.cc. A program is a word for each of its threads,
+// whose letters are operations on one stream and on buffers in its order:
 //
 //   E     the Stream ends
 //   R     the same, and the driver refuses it where the Stream's own thread asks it
@@ -14,7 +14,7 @@
 // where what the calls have done need not have happened before; and to leave a buffer, the stream
 // or an event behind.
 
-#include "lib/stream/stream_use.h"
+#include "lib/objects/stream/stream_use.h"
 
 #include <array>
 #include <cstddef>

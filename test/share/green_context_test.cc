@@ -18,11 +18,11 @@
 #include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 

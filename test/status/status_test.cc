@@ -11,7 +11,7 @@
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
+#include "cuguest/objects/copy.h"
 #include "test/core/known_codes.h"
 #include "test/support/test.h"
 

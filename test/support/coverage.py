@@ -50,7 +50,7 @@ def part_of(name):
     """core, bridge, library: what a file belongs to."""
     if name in CORE:
         return "core"
-    if name.startswith(("include/cuguest/runtime/", "lib/runtime/")):
+    if name.startswith(("include/cuguest/runtime/", "lib/libraries/")):
         return "bridge"
     return "library"
 

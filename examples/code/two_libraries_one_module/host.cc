@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "examples/code/two_libraries_one_module/library.h"

@@ -10,14 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/kernel.h"
-#include "cuguest/launch.h"
-#include "cuguest/module.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/kernel.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 #include "kernels/launch.h"
 
 namespace {

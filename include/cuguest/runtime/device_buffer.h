@@ -21,7 +21,7 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device_buffer.h"
+#include "cuguest/objects/device_buffer.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/last_error_scope.h"

@@ -15,15 +15,15 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_buffer.h"
-#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
-#include "cuguest/launch.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/launch.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
 #include "cuguest/status.h"
-#include "cuguest/stream.h"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -7,7 +7,7 @@
 
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/copy.h"
+#include "cuguest/objects/copy.h"
 #include "test/interop/storm/operations.h"
 #include "test/interop/storm/work.h"
 #include "test/support/raw_driver.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <thread>
 
-#include "cuguest/copy.h"
-#include "cuguest/device_view.h"
-#include "cuguest/runtime/cublas.h"
-#include "cuguest/runtime/cufft.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/libraries/cufft.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_view.h"
 #include "cuguest/runtime/handle.h"
 #include "test/interop/storm/operations.h"
 #include "test/interop/storm/work.h"

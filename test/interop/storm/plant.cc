@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "cuguest/context_guard.h"
-#include "cuguest/device_buffer.h"
+#include "cuguest/objects/device_buffer.h"
 #include "test/support/raw_driver.h"
 
 namespace storm {

@@ -5,8 +5,8 @@
 #ifndef CUGUEST_TEST_INTEROP_STORM_WORK_H_
 #define CUGUEST_TEST_INTEROP_STORM_WORK_H_
 
-#include "cuguest/device_view.h"
-#include "cuguest/stream.h"
+#include "cuguest/objects/device_view.h"
+#include "cuguest/objects/stream.h"
 #include "test/interop/storm/worker.h"
 
 namespace storm {

@@ -4,9 +4,9 @@
 
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/copy.h"
-#include "cuguest/device_ptr.h"
-#include "cuguest/launch.h"
+#include "cuguest/objects/copy.h"
+#include "cuguest/objects/device_ptr.h"
+#include "cuguest/objects/launch.h"
 #include "cuguest/runtime/device_buffer.h"
 #include "cuguest/runtime/handle.h"
 #include "test/interop/storm/operations.h"

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/incident.h"
-#include "cuguest/stream.h"
+#include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/interop/storm/failure.h"
 #include "test/interop/storm/random.h"

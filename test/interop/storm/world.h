@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/kernel.h"
-#include "cuguest/module.h"
+#include "cuguest/libraries/cublas.h"
+#include "cuguest/libraries/cufft.h"
+#include "cuguest/objects/kernel.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/runtime/cublas.h"
-#include "cuguest/runtime/cufft.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/stream.h"
 #include "test/interop/storm/failure.h"
 #include "test/interop/storm/options.h"
 

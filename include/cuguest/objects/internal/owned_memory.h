@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tier: 3
+//
+// Not for embedders. What DeviceBuffer<T> (device_buffer.h) and PinnedBuffer<T> (pinned_buffer.h)
+// are for every T.
+
+#ifndef CUGUEST_OBJECTS_INTERNAL_OWNED_MEMORY_H_
+#define CUGUEST_OBJECTS_INTERNAL_OWNED_MEMORY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+#include "cuguest/objects/internal/memory_range.h"
+#include "cuguest/objects/internal/stream_use.h"
+#include "cuguest/objects/stream.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+class CUGUEST_API OwnedMemory {
+ public:
+  static absl::StatusOr<OwnedMemory> Allocate(const ContextRef& context, const ElementType& type,
+                                              std::size_t count);
+  static absl::StatusOr<OwnedMemory> Allocate(const StreamRef& stream, const ElementType& type,
+                                              std::size_t count);
+  // Page-locked host memory; `flags` of cuMemHostAlloc.
+  static absl::StatusOr<OwnedMemory> AllocateHost(const ContextRef& context,
+                                                  const ElementType& type, std::size_t count,
+                                                  unsigned flags);
+  // Of `count` elements at `values` in host memory.
+  static absl::StatusOr<OwnedMemory> CopyOf(const ContextRef& context, const ElementType& type,
+                                            const void* values, std::size_t count);
+  // The same in the stream's order.
+  static absl::StatusOr<OwnedMemory> CopyOf(const StreamRef& stream, const ElementType& type,
+                                            const void* values, std::size_t count);
+  static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
+                                           std::size_t count);
+  static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
+                                           std::size_t count, const StreamRef& stream);
+
+  CUGUEST_HIDE OwnedMemory() noexcept = default;
+  CUGUEST_HIDE OwnedMemory(OwnedMemory&& other) noexcept
+      : range_(std::exchange(other.range_, MemoryRange())),
+        stream_(std::exchange(other.stream_, StreamRef())),
+        use_(std::move(other.use_)),
+        thread_(other.thread_),
+        is_host_(other.is_host_) {}
+  CUGUEST_HIDE OwnedMemory& operator=(OwnedMemory other) noexcept {
+    std::swap(range_, other.range_);
+    std::swap(stream_, other.stream_);
+    std::swap(use_, other.use_);
+    std::swap(thread_, other.thread_);
+    std::swap(is_host_, other.is_host_);
+    return *this;
+  }
+  CUGUEST_HIDE ~OwnedMemory() { End(); }
+
+  CUGUEST_HIDE const MemoryRange& range() const noexcept { return range_; }
+
+  absl::Status Release();
+  absl::Status FreeIn(const StreamRef& stream);
+  CUGUEST_HIDE MemoryRange Leak() noexcept {
+    use_ = StreamUse();
+    return std::exchange(range_, MemoryRange());
+  }
+
+ private:
+  // What came of freeing, without a text: a destructor must not need memory.
+  struct Outcome {
+    CUresult code;
+    const char* reason;
+  };
+
+  OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
+
+  void End() noexcept;
+  static CUresult FreeQuietly(OwnedMemory& memory) noexcept;
+  [[nodiscard]] bool IsOfAnotherThread() const noexcept;
+  Outcome TryFree(const StreamRef& stream) noexcept;
+  Outcome TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept;
+  Outcome TryFreeBehind(CUevent last) noexcept;
+  Outcome TryFreeAtOnce() noexcept;
+  Outcome Settle(CUresult code, const char* reason = "") noexcept;
+  Outcome SettleGone() noexcept;
+
+  MemoryRange range_;
+  StreamRef stream_;          // in whose order it is freed; empty: in none
+  StreamUse use_;             // of that
+  std::uint64_t thread_ = 0;  // whose per-thread stream it is, if it is one
+  bool is_host_ = false;
+};
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_OBJECTS_INTERNAL_OWNED_MEMORY_H_

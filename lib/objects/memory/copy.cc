@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuguest/objects/copy.h"
+
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/objects/driver.h"
+#include "lib/acquire/pointer_attributes.h"
+#include "lib/objects/memory/run_copy.h"
+#include "lib/objects/stream/stream_call.h"
+#include "lib/status/status_macros.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+namespace {
+
+absl::Status CheckEnds(const CopyEnd& to, const CopyEnd& from) {
+  if (to.count != from.count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("copy ", from.count, " elements from ", EndText(from), " to ", to.count,
+                     " at ", EndText(to), ": take a Subview of the longer end"));
+  }
+  for (const CopyEnd* end : {&to, &from}) {
+    if (end->count == 0 || end->address != 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("copy ", end->count, " elements: the host's end is null"));
+  }
+  return absl::OkStatus();
+}
+
+// `call`, or in a stream `async_call`.
+template <typename DriverCall, typename AsyncCall, typename... Values>
+CUresult Call(DriverCall call, AsyncCall async_call, const StreamRef* stream, Values... values) {
+  return stream == nullptr ? call(values...) : async_call(values..., stream->get());
+}
+
+// What has to be done, with the words for it when it fails.
+//
+// Each form of a copy takes a device address only for what the driver knows, so that memory
+// that was freed is refused, where cuMemcpy would read it as the host's.
+struct Task {
+  CopyEnd to;
+  CopyEnd from;            // of a fill: nothing
+  const FillValue* value;  // of a fill
+
+  std::size_t bytes() const { return to.count * to.size; }
+  std::string Text() const {
+    return value != nullptr
+               ? absl::StrCat("fill ", bytes(), " bytes at ", EndText(to))
+               : absl::StrCat("copy ", bytes(), " bytes from ", EndText(from), " to ", EndText(to));
+  }
+  const MemoryRange& home() const { return HomeOf(to, from); }
+  std::array<const ContextRef*, 2> owners() const { return {OwnerOf(to), OwnerOf(from)}; }
+  CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
+    return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
+  }
+
+  // cuMemcpyDtoH returns when the copy is done, to pageable and to pinned memory (CUDA Driver API,
+  // "API synchronization behavior"). That does not say so of managed memory, which the host's end
+  // may be.
+  CUresult Wait(const ObjectDriver& driver) const {
+    if (value != nullptr || to.range != nullptr) return WaitForStream0(driver);
+    PointerAttributes host;
+    const CUresult code = ReadAttributes(driver, to.address, &host);
+    if (code != CUDA_SUCCESS) return code;
+    const bool is_of_host =
+        host.is_managed == 0 && (!host.IsKnown() || host.type == CU_MEMORYTYPE_HOST);
+    return is_of_host ? CUDA_SUCCESS : WaitForStream0(driver);
+  }
+
+ private:
+  static void* ToHost(const CopyEnd& end) { return reinterpret_cast<void*>(end.address); }
+
+  CUresult Copy(const ObjectDriver& driver, const StreamRef* stream) const {
+    if (to.range == nullptr) {
+      return Call(driver.MemcpyDtoH, driver.MemcpyDtoHAsync, stream, ToHost(to), from.address,
+                  bytes());
+    }
+    if (from.range == nullptr) {
+      return Call(driver.MemcpyHtoD, driver.MemcpyHtoDAsync, stream, to.address, ToHost(from),
+                  bytes());
+    }
+    return Call(driver.MemcpyDtoD, driver.MemcpyDtoDAsync, stream, to.address, from.address,
+                bytes());
+  }
+
+  CUresult Fill(const ObjectDriver& driver, const StreamRef* stream) const {
+    const std::size_t count = bytes() / value->size;
+    switch (value->size) {
+      case 1:
+        return Call(driver.MemsetD8, driver.MemsetD8Async, stream, to.address,
+                    static_cast<unsigned char>(value->bits), count);
+      case 2:
+        return Call(driver.MemsetD16, driver.MemsetD16Async, stream, to.address,
+                    static_cast<unsigned short>(value->bits), count);
+      default:
+        return Call(driver.MemsetD32, driver.MemsetD32Async, stream, to.address, value->bits,
+                    count);
+    }
+  }
+};
+
+}  // namespace
+
+absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRef* stream) {
+  CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
+  if (to.count == 0) return absl::OkStatus();
+  return RunCopy(Task{to, from, nullptr}, stream);
+}
+
+absl::Status CopyElementsAndWait(const CopyEnd& to, const CopyEnd& from, const StreamRef& stream) {
+  CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
+  if (to.count == 0) return absl::OkStatus();
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  // Before anything is submitted: to wait may be refused.
+  const CUresult refusal = StreamCall(*driver, stream).refusal();
+  if (refusal != CUDA_SUCCESS) return StreamStatus(refusal, "wait for a stream", stream);
+  CUGUEST_RETURN_IF_ERROR(RunCopy(Task{to, from, nullptr}, &stream));
+  return stream.Synchronize();
+}
+
+absl::Status FillElements(const CopyEnd& to, const FillValue& value, const StreamRef* stream) {
+  return to.count == 0 ? absl::OkStatus() : RunCopy(Task{to, {}, &value}, stream);
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
