@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(evidence_of_another_place) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_guess_says_that_it_is_one) {
+BOOST_AUTO_TEST_CASE(kind_name_covers_both_readings) {
   const std::string text = cuguest::Name(Incident::Kind::kReplaced);
   BOOST_TEST(text == "replaced the current context, or popped it");
 }

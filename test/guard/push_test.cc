@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_host_scope_passes_ended_pairs) {
 }
 
 // A push of what was current leaves the same stack, popped or not; here the guard around it tells.
-BOOST_AUTO_TEST_CASE(a_host_scope_passes_a_pair_of_the_same_context) {
+BOOST_AUTO_TEST_CASE(host_scope_passes_same_context_pair) {
   const OwnContext a;
   SetStack({a.get()});
   {
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_host_scope_passes_a_pair_of_the_same_context) {
 
 // Inside several pushes the stack is taken apart for each but the oldest: five calls an entry, and
 // one that finds it empty.
-BOOST_AUTO_TEST_CASE(a_host_scope_inside_pushes_looks_once, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(host_scope_inspects_pushes_once, *cuguest_test::OnlySim()) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
 }
 
 // What the pop of an older push has taken off cannot be put back for a second look.
-BOOST_AUTO_TEST_CASE(a_pair_inside_a_push_that_died) {
+BOOST_AUTO_TEST_CASE(pair_inside_push_of_destroyed_context) {
   OwnContext over;
   const OwnContext b;
   SetStack({over.get(), b.get()});
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_pair_inside_a_push_that_died) {
   OwnContext::DestroyIdle();
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_where_the_pop_fails_once, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(pair_survives_a_failed_pop, *cuguest_test::OnlySim()) {
   const OwnContext a;
   const OwnContext b;
   SetStack({});
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_push_below_every_guard_stays) {
 // What follows was found by random_scopes_test.cc.
 
 // The host's own entries, and those of scopes, look like what an ended pair left.
-BOOST_AUTO_TEST_CASE(a_pair_is_not_looked_for_below_its_scope) {
+BOOST_AUTO_TEST_CASE(pair_search_stops_at_its_scope) {
   const OwnContext a;
   const OwnContext c;
   SetStack({a.get(), c.get()});
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(the_push_on_top_is_there) {
 
 // Of pairs that were popped by hand and scopes that entered the same contexts, the entries that are
 // there are of the scopes.
-BOOST_AUTO_TEST_CASE(a_scope_is_told_from_pairs_that_look_like_it) {
+BOOST_AUTO_TEST_CASE(scope_is_distinguished_from_ended_pairs) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(a_scope_is_told_from_pairs_that_look_like_it) {
 
 // The host's entries look like what the pairs left: but then an older push could not have found
 // what it found.
-BOOST_AUTO_TEST_CASE(a_pair_is_told_from_the_hosts_entries) {
+BOOST_AUTO_TEST_CASE(pair_is_distinguished_from_hosts_entries) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
@@ -463,7 +463,7 @@ BOOST_AUTO_TEST_CASE(a_pair_is_told_from_the_hosts_entries) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_scope_that_waits_for_a_pair_is_closed) {
+BOOST_AUTO_TEST_CASE(scope_waiting_for_pair_is_closed) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
@@ -508,7 +508,7 @@ BOOST_AUTO_TEST_CASE(a_capture_mode_hides_no_pair) {
 }
 
 // Then there is no host's context to go back to, and the code is that.
-BOOST_AUTO_TEST_CASE(a_host_scope_says_that_the_hosts_context_is_over) {
+BOOST_AUTO_TEST_CASE(host_scope_reports_destroyed_host_context) {
   OwnContext a;
   const OwnContext b;
   SetStack({a.get()});

@@ -106,7 +106,7 @@ CUresult CodeOfRefusal(const absl::Status& status) {
 BOOST_AUTO_TEST_SUITE(borrowed, *cuguest_test::OnlyIf(&HasGreenContexts,
                                                       "needs a driver with green contexts"))
 
-BOOST_AUTO_TEST_CASE(a_guard_enters_it_and_the_primary_is_another) {
+BOOST_AUTO_TEST_CASE(guard_enters_it_not_the_primary) {
   const OwnContext x;
   const Green green;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(it_is_counted_and_never_destroyed) {
   BOOST_TEST(IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(it_is_destroyed_while_it_is_attached) {
+BOOST_AUTO_TEST_CASE(destroyed_while_attached_is_reported) {
   Green green;
   SharedContext shared = SharedContext::Attach(green.context());
   SetStack({green.context()});  // keeps its memory
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
   BOOST_TEST(IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary,
+BOOST_AUTO_TEST_CASE(its_memory_belongs_to_the_primary,
                      *cuguest_test::NeedsDriver(12050, "cuGreenCtxStreamCreate")) {
   const Green green;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary,
   BOOST_TEST(RAW(cuStreamDestroy)(stream) == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(a_cache_keeps_it_apart_from_the_primary) {
+BOOST_AUTO_TEST_CASE(cache_distinguishes_it_from_the_primary) {
   const Green green;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   cuguest::PerContext<CUcontext> cache;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_SUITE(owned, *cuguest_test::OnlyIf(&HasGreenContexts,
                                                    "needs a driver with green "
                                                    "contexts"))
 
-BOOST_AUTO_TEST_CASE(it_has_the_sms_that_were_asked_for) {
+BOOST_AUTO_TEST_CASE(it_has_at_least_requested_sms) {
   for (const unsigned least : {1u, 8u, 9u, 13u, Number(All())}) {
     BOOST_TEST_CONTEXT("at least " << least) {
       const GreenContext green = Create(least);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(it_has_the_sms_that_were_asked_for) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_keeps_the_primary_and_no_stack_changes) {
+BOOST_AUTO_TEST_CASE(it_keeps_the_primary_active) {
   const OwnContext callers;
   SetStack({callers.get()});
   GreenContext green = Create();
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(it_keeps_the_primary_and_no_stack_changes) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(moves_keep_it_and_leaking_lets_it_go) {
+BOOST_AUTO_TEST_CASE(moves_and_leak_transfer_ownership) {
   GreenContext first = Create();
   const CUcontext context = first.get();
   GreenContext second(std::move(first));
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(moves_keep_it_and_leaking_lets_it_go) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
+BOOST_AUTO_TEST_CASE(parts_of_a_split_are_disjoint) {
   const SmSplit split = SmSplit::Of(kFirst, SmCount{16}, 3).value();
   std::vector<GreenContext> greens;
   for (const SmSplit::Part& part : split.parts) {
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
   BOOST_TEST((again.sm_count() == split.parts[0].count()));
 }
 
-BOOST_AUTO_TEST_CASE(parts_of_unequal_size_live_side_by_side) {
+BOOST_AUTO_TEST_CASE(parts_of_unequal_size_are_disjoint) {
   const SmSplit split = SmSplit::OfSizes(kFirst, {SmCount{16}, SmCount{40}}).value();
   const GreenContext small = GreenContext::Create(split.parts[0]).value();
   const GreenContext large = GreenContext::Create(split.parts[1]).value();
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(parts_of_unequal_size_live_side_by_side) {
   BOOST_TEST((SmCountOf(stream.context()).value() == large.sm_count()));
 }
 
-BOOST_AUTO_TEST_CASE(it_has_work_queues_of_its_own, *NeedsDriver(13010, "work queues")) {
+BOOST_AUTO_TEST_CASE(it_gets_its_own_work_queues, *NeedsDriver(13010, "work queues")) {
   const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16}, 1)->parts[0];
   const struct {
     unsigned concurrency;
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(it_has_work_queues_of_its_own, *NeedsDriver(13010, "work qu
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_older_driver_has_no_work_queues, *NeedsDriverBefore(13010, "work queues")) {
+BOOST_AUTO_TEST_CASE(older_driver_refuses_work_queues, *NeedsDriverBefore(13010, "work queues")) {
   const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16}, 1)->parts[0];
   const absl::Status status = GreenContext::Create(part, GreenContext::WorkQueues()).status();
   BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_outlives_it_is_let_go) {
+BOOST_AUTO_TEST_CASE(outliving_stream_is_given_up) {
   GreenContext green = Create();
   Stream stream = Stream::Create(green.context()).value();
   SetStack({green.get()});  // keeps its memory
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(destroyed_while_current_it_is_noticed) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(destroyed_within_a_guard_it_is_popped) {
+BOOST_AUTO_TEST_CASE(destroyed_inside_guard_it_is_popped) {
   const OwnContext callers;
   SetStack({callers.get()});
   GreenContext green = Create();
@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(destroyed_by_another_it_says_so) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
+BOOST_AUTO_TEST_CASE(owner_destroys_it_while_attached) {
   GreenContext green = Create();
   SharedContext shared = SharedContext::Attach(green.context());
   BOOST_TEST((shared.owner() == SharedContext::Owner::kOther));
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(the_host_cannot_reset_its_device_meanwhile) {
+BOOST_AUTO_TEST_CASE(device_reset_is_refused_meanwhile) {
   GreenContext green = Create();
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_ERROR_NOT_PERMITTED);
   BOOST_TEST(green.context().IsAlive());
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(the_host_cannot_reset_its_device_meanwhile) {
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(one_of_another_device_leaves_the_first_alone, *cuguest_test::NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(second_device_leaves_first_inactive, *cuguest_test::NeedsDevices(2)) {
   const Device second = Device::Borrow(1);
   const GreenContext green = GreenContext::Create(second, SmCount{16}).value();
   BOOST_TEST((green.device() == second));
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {
   BOOST_TEST(Sim::TotalCalls() == 7u);
 }
 
-BOOST_AUTO_TEST_CASE(work_queues_cost_a_call_which_may_fail,
+BOOST_AUTO_TEST_CASE(work_queues_cost_one_driver_call,
                      *OnlySim() * NeedsDriver(13010, "work queues")) {
   const SmSplit::Part part = SmSplit::Of(kFirst, SmCount{16})->parts[0];
   Sim::ResetCalls();
@@ -479,7 +479,7 @@ BOOST_AUTO_TEST_CASE(work_queues_cost_a_call_which_may_fail,
   BOOST_TEST((Sim::Live() == before), "leaked");
 }
 
-BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(failing_driver_calls_leak_nothing, *OnlySim()) {
   const OwnContext callers;
   SetStack({callers.get()});
   const auto before = Sim::Live();
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(one_that_cannot_be_destroyed_is_still_owned, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(failed_release_keeps_ownership, *OnlySim()) {
   GreenContext green = Create();
   for (const char* entry : {"cuGreenCtxDestroy", "cuCtxGetId"}) {
     Sim::FailCall(entry, 1, CUDA_ERROR_NOT_PERMITTED);

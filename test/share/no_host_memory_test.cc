@@ -87,7 +87,7 @@ struct Process {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_more_is_refused_and_nothing_is_lost, *CanRefuse()) {
+BOOST_AUTO_TEST_CASE(attach_without_memory_loses_nothing, *CanRefuse()) {
   for (const int count : {1, 16, 100}) {
     Process process(count);
     std::deque<OwnContext> more(20);  // than the registry has room for without memory

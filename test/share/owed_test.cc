@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(release_keeps_the_last_reference) {
 }
 
 // While others are attached nothing is asked of the driver there.
-BOOST_AUTO_TEST_CASE(one_of_two_references_is_given_back) {
+BOOST_AUTO_TEST_CASE(shared_reference_is_released_at_once) {
   SharedContext made = SharedContext::Create(kFirst);
   SharedContext second = made;
   CUresult code = CUDA_ERROR_UNKNOWN;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(one_of_two_references_is_given_back) {
   BOOST_TEST(made.Release().ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_destructor_is_made_good_by_the_next_call) {
+BOOST_AUTO_TEST_CASE(next_call_completes_a_destructor) {
   SharedContext made = SharedContext::Create(kFirst);
   const ContextRef ref = made.context();
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_destructor_is_made_good_by_the_next_call) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(an_assignment_is_made_good_by_the_next_call) {
+BOOST_AUTO_TEST_CASE(next_call_completes_an_assignment) {
   SharedContext made = SharedContext::Create(kFirst);
   const ContextRef ref = made.context();
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_assignment_is_made_good_by_the_next_call) {
   BOOST_TEST(next.Release().ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_cleanup_of_c_is_made_good_by_the_next_call) {
+BOOST_AUTO_TEST_CASE(next_call_completes_a_c_cleanup) {
   cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
   BOOST_TEST(cuguest_primary_retain(&primary, 0) == 0);
   cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
@@ -177,8 +177,7 @@ BOOST_AUTO_TEST_CASE(a_cleanup_of_c_is_made_good_by_the_next_call) {
 }
 
 // Streams, events and memory; what is freed at once and in a stream's order.
-BOOST_AUTO_TEST_CASE(objects_of_a_context_are_made_good_by_the_next_call,
-                     *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(next_call_destroys_owed_objects, *cuguest_test::OnlySim()) {
   const OwnContext context;
   const ContextRef ref = ContextRef::Borrow(context.get());
   absl::StatusOr<Stream> order = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
@@ -205,7 +204,7 @@ BOOST_AUTO_TEST_CASE(objects_of_a_context_are_made_good_by_the_next_call,
 }
 
 // What they keep after Release() there, they give back later.
-BOOST_AUTO_TEST_CASE(objects_of_a_context_keep_what_release_is_refused, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(refused_release_keeps_objects, *cuguest_test::OnlySim()) {
   const OwnContext context;
   const ContextRef ref = ContextRef::Borrow(context.get());
   const auto before = cudasim::Sim::Live();
@@ -244,7 +243,7 @@ BOOST_AUTO_TEST_CASE(what_is_owed_can_be_attached) {
 }
 
 // Still refused, it is kept, and said once.
-BOOST_AUTO_TEST_CASE(what_is_owed_is_owed_until_it_is_taken) {
+BOOST_AUTO_TEST_CASE(owed_reference_is_reported_once) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
   InAHostFunction([&] {
     { const PrimaryContext gone = std::move(primary); }
@@ -258,7 +257,7 @@ BOOST_AUTO_TEST_CASE(what_is_owed_is_owed_until_it_is_taken) {
 }
 
 // What fails for another reason when it is given back is tried no more, and keeps nothing else.
-BOOST_AUTO_TEST_CASE(what_fails_when_it_is_given_back_is_lost, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(failed_return_is_not_retried, *cuguest_test::OnlySim()) {
   for (const char* entry : {"cuCtxDestroy", "cuCtxGetId", "cuCtxGetApiVersion", "cuCtxGetCurrent",
                             "cuCtxPushCurrent", "cuDevicePrimaryCtxRelease", "cuStreamDestroy",
                             "cuEventDestroy", "cuMemFree", "cuMemFreeHost"}) {

@@ -39,7 +39,7 @@ static_assert(std::is_nothrow_move_assignable_v<PrimaryContext>);
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_query_and_a_cautious_retain_create_nothing) {
+BOOST_AUTO_TEST_CASE(asking_creates_no_primary_context) {
   const cuguest::testing::UndisturbedScope scope(
       [](const std::string& difference) { BOOST_ERROR(difference); });
   BOOST_TEST(!IsActive(kFirst));
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_query_and_a_cautious_retain_create_nothing) {
   BOOST_TEST(!IsActive(kFirst));
 }
 
-BOOST_AUTO_TEST_CASE(retain_creates_and_the_last_release_ends) {
+BOOST_AUTO_TEST_CASE(retain_creates_last_release_destroys) {
   PrimaryContext first = PrimaryContext::Retain(kFirst);
   BOOST_TEST(IsActive(kFirst));
   BOOST_TEST(first.get() != nullptr);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(work_in_the_primary) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_reset_is_noticed_and_release_still_works,
+    release_after_reset_keeps_others_references,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
   BOOST_TEST(!primary.WasReset());
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_stolen_reference_is_reported) {
 }
 
 // The driver refuses every such call there, whatever object holds the reference.
-BOOST_AUTO_TEST_CASE(what_is_released_in_a_host_function_is_still_held) {
+BOOST_AUTO_TEST_CASE(release_in_host_function_is_refused) {
   struct Held {
     PrimaryContext primary;
     cuguest_primary of_c = CUGUEST_INIT(cuguest_primary);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(the_other_devices_primary_stays_away, *cuguest_test::NeedsD
   BOOST_TEST(!IsActive(kFirst));
 }
 
-BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status_and_leaks_nothing, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(failing_driver_calls_leak_nothing, *cuguest_test::OnlySim()) {
   const auto before = Sim::Live();
   for (const char* entry :
        {"cuDevicePrimaryCtxRetain", "cuCtxGetId", "cuDevicePrimaryCtxGetState"}) {

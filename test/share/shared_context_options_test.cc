@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(more_sms_than_there_are_are_refused,
+BOOST_AUTO_TEST_CASE(too_many_sms_are_refused,
                      *NeedsDriver(11040, "cuCtxCreate_v3") *
                          cuguest_test::OnlyIf(&MayHaveExecAffinity, "needs a client of MPS")) {
   const Supported supported;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_missing_signature_is_named, *OnlySim()) {
              status.ToString());
 }
 
-BOOST_AUTO_TEST_CASE(what_no_driver_could_do_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_never_reach_the_driver) {
   const Supported supported;
   SharedContext::Options both = Affinity(16);
   both.cig = &kCig;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(what_no_driver_could_do_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_the_driver_refuses_names_the_device,
+BOOST_AUTO_TEST_CASE(driver_refusal_names_the_device,
                      *OnlySim() * NeedsDriver(11040, "cuCtxCreate_v3")) {
   const Supported supported;
   BOOST_TEST((cuguest::CodeOf(Refusal(Affinity(1000))) == CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(what_the_driver_refuses_names_the_device,
              status.ToString());
 }
 
-BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks,
+BOOST_AUTO_TEST_CASE(failing_driver_calls_leak_nothing,
                      *OnlySim() * NeedsDriver(12050, "cuCtxCreate_v4")) {
   const Supported supported;
   for (const char* entry : {"cuCtxCreate", "cuCtxPopCurrent", "cuCtxGetId", "cuGetProcAddress"}) {

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(flags_reach_the_driver) {
   BOOST_TEST((flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-BOOST_AUTO_TEST_CASE(copies_and_moves_count_and_the_last_holder_destroys) {
+BOOST_AUTO_TEST_CASE(last_copy_destroys_the_context) {
   SharedContext first = Create();
   Watch watch(first.get());
   {
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(copies_and_moves_count_and_the_last_holder_destroys) {
   BOOST_TEST(!watch.IsAlive());
 }
 
-BOOST_AUTO_TEST_CASE(attach_joins_and_the_creator_may_leave_first) {
+BOOST_AUTO_TEST_CASE(creator_may_release_first) {
   SharedContext creator = Create();
   SharedContext other = Attach(creator.get());
   BOOST_TEST((other.owner() == Owner::kShared));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);  // was not, by anybody else
 }
 
-BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
+BOOST_AUTO_TEST_CASE(foreign_context_is_never_destroyed) {
   const OwnContext theirs;
   for (int round = 0; round < 3; ++round) {
     SharedContext a = Attach(theirs.get());
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
   BOOST_TEST(ContextRef::Borrow(theirs.get()).ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
+BOOST_AUTO_TEST_CASE(attached_primary_takes_one_reference) {
   PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   SharedContext a = Attach(theirs.get());
   BOOST_TEST((a.owner() == Owner::kPrimary));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
   BOOST_TEST(IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
+BOOST_AUTO_TEST_CASE(attach_creates_no_primary_context) {
   const OwnContext theirs;
   Sim::ResetCalls();
   const SharedContext shared = Attach(theirs.get());
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_it) {
+BOOST_AUTO_TEST_CASE(foreign_context_is_not_the_primary) {
   const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const OwnContext theirs;
   SharedContext shared = Attach(theirs.get());
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(attaching_enters_no_context, *OnlySim()) {
   BOOST_TEST(Sim::Calls("cuCtxSetCurrent") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_primary_of_any_device_is_recognised, *cuguest_test::NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(any_devices_primary_is_recognised, *cuguest_test::NeedsDevices(2)) {
   const Device second = Device::Borrow(1);
   const PrimaryContext firsts = PrimaryContext::Retain(kFirst);
   PrimaryContext seconds = PrimaryContext::Retain(second);
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_primary_of_any_device_is_recognised, *cuguest_test::Nee
 }
 
 // Wherever a reference was counted, it may be moved and released anywhere.
-BOOST_AUTO_TEST_CASE(references_of_many_threads_are_moved_about) {
+BOOST_AUTO_TEST_CASE(references_move_between_threads) {
   SharedContext first = Create();
   Watch watch(first.get());
   std::vector<SharedContext> units(40);
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(references_of_many_threads_are_moved_about) {
   BOOST_TEST(!watch.IsAlive());
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_a_context_is_refused) {
+BOOST_AUTO_TEST_CASE(attach_refuses_invalid_handles) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   munmap(page, 4096);
   for (const size_t value : {size_t{0}, size_t{1}, size_t{8}, size_t{0x1234}, ~size_t{7},
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_dead_context_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_ref_to_an_earlier_incarnation_is_refused,
+    ref_of_earlier_incarnation_is_refused,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext before = PrimaryContext::Retain(kFirst);
   const ContextRef ref = before.context();
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(detaching_twice_says_so) {
   BOOST_TEST((ToStatus(SharedContext().Release()).code() == absl::StatusCode::kFailedPrecondition));
 }
 
-BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
+BOOST_AUTO_TEST_CASE(owner_destroys_it_while_attached) {
   OwnContext theirs;
   SharedContext a = Attach(theirs.get());
   SharedContext b = a;
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
 // Also the one that would have had to destroy it, which must leave the context that has the
 // handle now alone.
 BOOST_AUTO_TEST_CASE(
-    the_host_destroys_ours_and_the_handle_is_reused,
+    release_spares_the_reused_handle,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   SharedContext shared = Create();
   SharedContext other = shared;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(
-    the_device_is_reset_while_the_primary_is_attached,
+    device_reset_while_primary_is_attached,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext theirs = PrimaryContext::Retain(kFirst);
   SharedContext shared = Attach(theirs.get());
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(the_last_holder_leaves_every_stack_alone) {
+BOOST_AUTO_TEST_CASE(last_release_leaves_stacks_alone) {
   const OwnContext x;
   for (const bool on_top : {true, false}) {
     SharedContext shared = Create();
@@ -436,7 +436,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_needs_no_thread, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(the_last_holder_may_be_on_any_thread) {
+BOOST_AUTO_TEST_CASE(last_holder_on_another_thread) {
   const OwnContext other;
   SharedContext shared = Create();
   Watch watch(shared.get());
@@ -462,9 +462,7 @@ BOOST_AUTO_TEST_CASE(the_last_holder_inside_a_guard) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(the_copy_in_this_process_is_alone) {
-  BOOST_TEST(cuguest::CheckSharing().ok());
-}
+BOOST_AUTO_TEST_CASE(single_copy_passes_check_sharing) { BOOST_TEST(cuguest::CheckSharing().ok()); }
 
 BOOST_AUTO_TEST_CASE(
     the_calls_of_the_header,
@@ -512,7 +510,7 @@ BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
 
 // Holders of one that is gone do not keep others from the next one at its handle.
 BOOST_AUTO_TEST_CASE(
-    the_handle_of_what_is_held_is_given_out_again,
+    reused_handle_is_counted_anew,
     *OnlySim() *
         cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   OwnContext::DestroyIdle();
@@ -545,7 +543,7 @@ BOOST_AUTO_TEST_CASE(memory_runs_out_in_create, *OnlySim()) {
   BOOST_TEST(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(create_passes_on_what_the_driver_refuses) {
+BOOST_AUTO_TEST_CASE(create_reports_the_drivers_refusal) {
   BOOST_TEST((ToStatus(SharedContext::Create(kFirst, 0x1000)).code() ==
               absl::StatusCode::kInvalidArgument));
   BOOST_TEST(
@@ -620,7 +618,7 @@ BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
 
 // The creator leaves while others copy and drop all the time: the count moves to them,
 // and the last of them is the last holder.
-BOOST_AUTO_TEST_CASE(the_first_one_leaves_while_others_count) {
+BOOST_AUTO_TEST_CASE(creator_releases_while_others_copy) {
   constexpr int kThreads = 4;
   const int rounds = Sim::IsActive() ? 500 : 20;
   for (int round = 0; round < rounds; ++round) {
@@ -700,7 +698,7 @@ void Await(int stage) {
 
 // The last holder is in the driver's call that destroys it. Once that is over, the next context is
 // made at its handle.
-BOOST_AUTO_TEST_CASE(what_its_last_holder_destroys_is_refused_unasked, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(attach_refuses_context_being_destroyed, *OnlySim()) {
   g_stage = 0;
   SharedContext made = Create();
   const ContextRef ref = made.context();
@@ -735,7 +733,7 @@ BOOST_AUTO_TEST_CASE(what_its_last_holder_destroys_is_refused_unasked, *OnlySim(
 
 // A holder of the handle from before asks the driver what is there, between the driver's making it
 // and its maker's counting it: both count in one place, and the last one destroys it.
-BOOST_AUTO_TEST_CASE(what_is_made_at_a_handle_is_counted_once,
+BOOST_AUTO_TEST_CASE(create_and_attach_count_together,
                      *OnlySim() *
                          cuguest_test::NeedsDriver(12000,
                                                    "cuCtxGetId: without ids it is counted apart")) {

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_device_has_all_of_them) {
   BOOST_TEST((status.code() == absl::StatusCode::kNotFound), status.ToString());
 }
 
-BOOST_AUTO_TEST_CASE(a_context_has_all_and_the_stack_is_left) {
+BOOST_AUTO_TEST_CASE(plain_context_has_all_sms) {
   const OwnContext own;
   const OwnContext callers;
   SetStack({callers.get()});
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_green_context_has_its_part,
   BOOST_TEST(RAW(cuGreenCtxDestroy)(green) == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(no_context_and_a_dead_one_are_refused) {
+BOOST_AUTO_TEST_CASE(empty_and_destroyed_contexts_are_refused) {
   BOOST_TEST(!SmCountOf(ContextRef()).ok());
   PrimaryContext primary = PrimaryContext::Retain(kFirst);
   const ContextRef before = primary.context();
