@@ -47,7 +47,7 @@ enum class IfInactive { kRefuse, kCreate };
 /// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
 ///          destruction. None otherwise: the caller, who passed the stream or the pointer or made
 ///          the context current, keeps the context alive for the call.
-/// Threads: distinct objects from any threads; one object needs outside locking.
+/// Threads: distinct.
 class [[nodiscard]] CUGUEST_API Acquired {
  public:
   /// Where it was found.

@@ -28,7 +28,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Owns what an Acquire function returned, and a ContextGuard from it, which ends first.
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   that of the Acquired, for the scope.
-/// Threads: bound to the constructing thread, as ContextGuard; guards end in any order.
+/// Threads: bound; as ContextGuard, guards end in any order.
 /// Errors:  test ok(). error() is that of acquiring or of entering; nothing has changed then. One
 ///          that failed and that nobody asked reports kUnasked when it ends, as a ContextGuard
 ///          does.

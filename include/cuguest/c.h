@@ -211,9 +211,9 @@ enum {
 ///          left another stack than it found, the caller's context is current afterwards, and the
 ///          rest is what it was on the likeliest reading: see Note [What is inferred].
 /// Count:   none; it keeps nothing alive.
-/// Threads: bound to the thread that entered. Guards may be left in any order, see Note [Codes].
-///          Left on another thread it has ended, and an incident (CUGUEST_ELSEWHERE) reports it;
-///          its own thread closes it, at the latest when it next begins or ends a scope.
+/// Threads: bound. Guards may be left in any order, see Note [Codes]. Left on another thread it has
+///          ended, and an incident (CUGUEST_ELSEWHERE) reports it; its own thread closes it, at the
+///          latest when it next begins or ends a scope.
 /// Cost:    that of a ContextGuard: 2 driver calls elided, 4 switched or with CUGUEST_ALWAYS_PUSH,
 ///          and one more by reference. No lock; no allocation up to 16 scopes deep.
 typedef struct cuguest_guard {
@@ -294,8 +294,8 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// "(cuguest_push)".
 ///
 /// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
-/// Threads: cuguest_pop() knows the pushes of its own thread alone; in a forked child, none of the
-///          parent's.
+/// Threads: bound; cuguest_pop() knows the pushes of its own thread alone, and in a forked child
+///          none of the parent's.
 /// Errors:  of cuguest_push(), those of cuguest_guard_enter(). Of cuguest_pop(), those of
 ///          cuguest_guard_leave(); CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no
 ///          push to end.
@@ -311,7 +311,7 @@ CUGUEST_C_API int cuguest_pop(void);
 /// it back, and has room for 32 entries.
 ///
 /// Stack:   empty inside the scope, as it was afterwards.
-/// Threads: as cuguest_guard.
+/// Threads: bound; as cuguest_guard.
 /// Errors:  as cuguest_guard_enter, and CUDA_ERROR_NOT_SUPPORTED (801) if the stack is deeper, or
 ///          holds an entry whose context is destroyed.
 /// Cost:    one driver call on an empty stack, and one more at the end; five more for every entry.
@@ -334,7 +334,7 @@ CUGUEST_C_API void cuguest_no_context_guard_cleanup(cuguest_no_context_guard* gu
 /// not come back says why in cuguest_guard_reassert().
 ///
 /// Stack:   leaves each guard's scope, and enters it again at the end.
-/// Threads: as cuguest_guard. Ended on another thread, its guards stay outside.
+/// Threads: bound; as cuguest_guard. Ended on another thread, its guards stay outside.
 /// Errors:  of entering, the first that leaving a guard gave, or CUDA_ERROR_OUT_OF_MEMORY (2),
 ///          over 16 scopes deep. The guards are inside again then. Of ending, CUDA_ERROR_NOT_READY
 ///          (600): the guards come back when the scope inside it has ended.
@@ -361,7 +361,7 @@ enum {
 /// CUGUEST_CAPTURE_RELAXED what Note [What a capture forbids] of docs/notes.md lists is allowed.
 ///
 /// Stack:   never touched.
-/// Threads: as cuguest_guard, among scopes of this kind.
+/// Threads: bound; as cuguest_guard, among scopes of this kind.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_NOT_INITIALIZED (3)  before cuInit: nothing can be capturing
 ///            CUDA_ERROR_NOT_SUPPORTED (801)  a driver below CUDA 10.1
@@ -384,7 +384,7 @@ CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
 ///
 /// Stack:   +1 from entering until it leaves, whatever was on it; then as it was found.
 /// Count:   none; the owner of the thread keeps the context alive.
-/// Threads: as cuguest_guard.
+/// Threads: bound; as cuguest_guard.
 /// Cost:    three driver calls to enter.
 typedef struct cuguest_residency {
   size_t size;
@@ -425,7 +425,7 @@ CUGUEST_C_API void cuguest_residency_cleanup(cuguest_residency* residency);
 ///
 /// Stack:   never touched: the context does not become current, enter it by a guard.
 /// Count:   one reference of the driver's count, until it is released.
-/// Threads: any, and it may be released on another; not from a stream callback.
+/// Threads: distinct. Not from a stream callback.
 typedef struct cuguest_primary {
   size_t size;
   unsigned long long opaque[15];
@@ -491,7 +491,7 @@ enum {
 /// Stack:   never touched.
 /// Count:   one reference to the primary context where that was found or created, until it is
 ///          released; none otherwise.
-/// Threads: any, and it may be released on another; not from a stream callback.
+/// Threads: distinct. Not from a stream callback.
 typedef struct cuguest_acquired {
   size_t size;
   unsigned long long opaque[15];
@@ -566,7 +566,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_peer_access_check(int device, int 
 ///
 /// Stack:   never touched: what is created is floating, current on no thread.
 /// Count:   one reference, until it is detached.
-/// Threads: any, and it may be detached on another.
+/// Threads: distinct.
 typedef struct cuguest_shared_context {
   size_t size;
   unsigned long long opaque[15];
@@ -641,7 +641,9 @@ typedef struct cuguest_incident {
 } cuguest_incident;
 
 /// "left a push behind", ...: fits "a callee ..."; and "repaired", ... Never null, never
-/// to be freed. Any thread; no driver call.
+/// to be freed.
+///
+/// Threads: any. No driver call.
 CUGUEST_C_API const char* cuguest_incident_name(int kind);
 CUGUEST_C_API const char* cuguest_repair_name(int repair);
 
@@ -658,15 +660,14 @@ typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void
 /// until removing: an IncidentListener, whose comment says what removing waits for. Once removing
 /// has returned, neither is used again.
 ///
-/// Threads: register and remove it on any, and from its own callback at the same time: one of them
+/// Threads: distinct; removed by its owner, and from its own callback at the same time: one of them
 ///          removes it, the other gets CUDA_ERROR_ILLEGAL_STATE (401), which of the owner waits as
-///          long as removing does.
-///          After a longjmp() out of the callback the scope is left, or outside (not entered,
-///          where that was the call), and to leave it again gives 0, or what a move found of the
-///          caller's stack; what its end closes besides is closed when the thread next ends a
-///          scope. The listeners after this one miss that incident. Until it is removed on that
-///          thread, or another incident comes up there no deeper on its stack, another thread that
-///          removes it waits, at the longest until the thread has ended.
+///          long as removing does. After a longjmp() out of the callback the scope is left, or
+///          outside (not entered, where that was the call), and to leave it again gives 0, or what
+///          a move found of the caller's stack; what its end closes besides is closed when the
+///          thread next ends a scope. The listeners after this one miss that incident. Until it is
+///          removed on that thread, or another incident comes up there no deeper on its stack,
+///          another thread that removes it waits, at the longest until the thread has ended.
 /// Errors:  CUDA_ERROR_INVALID_VALUE (1) also if `callback` is null.
 /// Cost:    no driver call; no allocation, unless more than 16 incidents are reported at one time.
 ///          Without memory for that, one is counted and no listener called. No lock of ours is held
@@ -681,7 +682,9 @@ CUGUEST_C_API int cuguest_incident_listener_remove(cuguest_incident_listener* li
 CUGUEST_C_API void cuguest_incident_listener_cleanup(cuguest_incident_listener* listener);
 
 /// How many incidents there were since the library was loaded, of `kind`; of every kind for -1.
-/// 0 for what is no kind. Any thread; no driver call.
+/// 0 for what is no kind.
+///
+/// Threads: any. No driver call.
 CUGUEST_C_API unsigned long long cuguest_incident_count(int kind);
 
 #ifdef __cplusplus

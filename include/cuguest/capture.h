@@ -24,7 +24,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Sets the calling thread's stream-capture mode for a scope.
 /// Stack:   never touched. Count: none.
-/// Threads: as ContextGuard, Note [Scopes end in any order] included, among guards of this kind.
+/// Threads: bound; as ContextGuard, Note [Scopes end in any order] included, among guards of this
+///          kind.
 /// Errors:  never throws or aborts: test ok(). A guard that failed has changed nothing. result() is
 ///          CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
 ///          CUDA_ERROR_NOT_SUPPORTED    a driver below CUDA 10.1
@@ -91,7 +92,8 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// The driver shows no more than that: a capture in another context, or in a non-blocking stream
 /// that the library was not given, cannot be seen from here. So a library should make what it needs
 /// before its caller captures, and document that.
-/// Threads, needs, source: as CaptureStatusOf.
+/// Threads: any.
+/// Needs, source: as CaptureStatusOf.
 /// Cost:    three driver calls, contention-free; two for stream 0 and CU_STREAM_LEGACY, four for
 ///          CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;

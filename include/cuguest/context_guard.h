@@ -39,8 +39,7 @@ enum class GuardMode : unsigned char {
 ///          left another stack than it found, the caller's context is current afterwards, and the
 ///          rest is what it was on the likeliest reading: see Note [What is inferred].
 /// Count:   none: the caller keeps the context alive.
-/// Threads: bound to the thread that entered; Note [Scopes end in any order] says what ending it on
-///          another one does.
+/// Threads: bound; Note [Scopes end in any order] says what ending it on another thread does.
 /// Cost:    driver calls when nothing went wrong: 2 elided (query, query), 4 switched (query, push,
 ///          pop, query), and one more (cuCtxGetId) when built from a ContextRef. None of them
 ///          fails. No lock; no allocation up to 16 deep; one thread_local.

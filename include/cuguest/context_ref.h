@@ -31,7 +31,7 @@ using ContextOf = decltype(internal::TakeRef(static_cast<Holder*>(nullptr)->cont
 }  // namespace internal
 
 /// Stack:   never touched.
-/// Threads: a value; any thread.
+/// Threads: value.
 /// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs are equal if their
 ///          handles are, and IsAlive() asks cuCtxGetApiVersion, which cannot tell a reused handle
 ///          from the old one.

@@ -34,7 +34,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// elements; scopes may be left in any order.
 /// Stack:   +1 or +0 by Enter(), undone by Leave(); net 0 over the scope.
 /// Count:   none: the caller keeps the context alive.
-/// Threads: as ContextGuard, Note [Scopes end in any order] included. Move it on any.
+/// Threads: bound; as ContextGuard, Note [Scopes end in any order] included. Move it on any thread.
 /// Cost:    that of a ContextGuard. Moving it costs nothing.
 class [[nodiscard]] CUGUEST_API ContextScope {
  public:

@@ -16,7 +16,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// A number of a device's multiprocessors. Write `SmCount{16}`; an int does not convert.
 enum class SmCount : unsigned {};
 
-/// Threads: a value; any thread.
+/// Threads: value.
 class Device {
  public:
   /// A position in this process's list of devices, in the order of CUDA_VISIBLE_DEVICES. It means

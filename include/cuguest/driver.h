@@ -29,10 +29,10 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   no member touches it.
-/// Threads: immutable once resolved; every function here may be called from any thread, also at the
-///          same time for the first time. None holds a lock, so all of them may be called where the
-///          dynamic linker's lock is held: in the constructor of a library that is being loaded.
-///          Threads that race for the first use each load the driver library, and keep one table.
+/// Threads: immutable; every function here may be called from any thread, also at the same time for
+///          the first time. None holds a lock, so all of them may be called where the dynamic
+///          linker's lock is held: in the constructor of a library that is being loaded. Threads
+///          that race for the first use each load the driver library, and keep one table.
 struct CUGUEST_API Driver : DriverTable {
   CUGUEST_HIDE Driver() = default;
 

@@ -33,7 +33,7 @@ CUGUEST_BEGIN_NAMESPACE
 [[nodiscard]] CUGUEST_API bool IsSticky(CUresult code) noexcept;
 
 /// What came of an operation of the core: success, or what failed, at what, and why.
-/// Threads: a value; any thread.
+/// Threads: value.
 struct [[nodiscard]] Error {
   enum class Reason : unsigned char {
     kDriver,          ///< the driver answered `code`

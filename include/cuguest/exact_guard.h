@@ -19,7 +19,8 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   +1 on construction, undone on destruction; net 0 over the scope.
-/// Count, threads: as ContextGuard (context_guard.h), Note [Scopes end in any order] included.
+/// Count:   as ContextGuard (context_guard.h).
+/// Threads: bound; as ContextGuard, Note [Scopes end in any order] included.
 /// Errors:  as ContextGuard. CUDA_ERROR_NOT_SUPPORTED if the stack is deeper than kMaxDepth or
 ///          holds an entry whose context is destroyed: it could not be put back, so nothing is
 ///          changed. CUDA_ERROR_OUT_OF_MEMORY: no host memory to remember the stack.

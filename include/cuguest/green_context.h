@@ -31,10 +31,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// Stack:   never touched, whatever is current: neither by Create, nor when a green context that is
 ///          an entry of some stack is destroyed. Such an entry stays, dead, and can be popped.
 /// Count:   one reference to the device's primary context, which the driver takes and releases.
-/// Threads: distinct objects from any threads; one object needs outside locking. For being current,
-///          see Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
-///          destructor there leaks), and not from a static or thread_local destructor: see Note [No
-///          driver calls after main].
+/// Threads: distinct. For being current, see Note [One thread at a time]. Not from a stream
+///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          thread_local destructor: see Note [No driver calls after main].
 /// Fork:    in a forked child it owns nothing: its destructor does nothing, Release() gives
 ///          kFailedPrecondition.
 /// Needs:   CUDA 12.4 (driver 550.54); below that Create gives kUnimplemented.

@@ -34,10 +34,10 @@ CUGUEST_BEGIN_NAMESPACE
 /// Stack:   leaves each guard's scope on construction (verifying and repairing, as at its end) and
 ///          enters it again on destruction. The host may change its own stack meanwhile: on the way
 ///          back the guards treat what they find as the caller's stack, and report nothing.
-/// Threads: as ContextGuard, Note [Scopes end in any order] included: ended while a guard is open
-///          that the host has entered inside it, it brings its guards back when that one has ended.
-///          Ended on another thread it reports kElsewhere, and its guards stay outside: they are
-///          not ok().
+/// Threads: bound; as ContextGuard, Note [Scopes end in any order] included: ended while a guard is
+///          open that the host has entered inside it, it brings its guards back when that one has
+///          ended. Ended on another thread it reports kElsewhere, and its guards stay outside: they
+///          are not ok().
 /// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE: `guard`
 ///          belongs to another thread or another copy of cuguest, or somebody else's entry lies
 ///          above it; or CUDA_ERROR_OUT_OF_MEMORY, over 16 scopes deep. The guards are inside again

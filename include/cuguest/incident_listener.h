@@ -28,14 +28,14 @@ using IncidentCallback = void (*)(const Incident& incident, void* user);
 
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
 /// registration; one that is registered during a report may or may not be called for it.
-/// Threads: construct and destroy it on any. The destructor waits for calls of this listener that
-///          are in progress on other threads: afterwards neither callback nor user is used again.
-///          From inside its own callback it does not wait for that call, and may be followed by
-///          anything but unloading the code that runs. Two callbacks that destroy each other's
-///          listener at the same time wait for each other for ever; so does a destructor under a
-///          lock that the callback takes. Not waited for: a callback that another one has
-///          interrupted on a stack of its own (a fiber's), and, in a child that a callback has
-///          forked, that callback where another thread of the child is the first to use listeners.
+/// Threads: distinct. The destructor waits for calls of this listener that are in progress on other
+///          threads: afterwards neither callback nor user is used again. From inside its own
+///          callback it does not wait for that call, and may be followed by anything but unloading
+///          the code that runs. Two callbacks that destroy each other's listener at the same time
+///          wait for each other for ever; so does a destructor under a lock that the callback
+///          takes. Not waited for: a callback that another one has interrupted on a stack of its
+///          own (a fiber's), and, in a child that a callback has forked, that callback where
+///          another thread of the child is the first to use listeners.
 /// Cost:    no allocation, unless more than 16 incidents are reported at one time: without memory
 ///          for that, one is counted and no listener called. No lock of ours is held meanwhile.
 class [[nodiscard]] CUGUEST_API IncidentListener {

@@ -24,7 +24,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
 ///          is popped and reported as kLeakedPush.
-/// Threads: as ContextGuard, Note [Scopes end in any order] included.
+/// Threads: bound; as ContextGuard, Note [Scopes end in any order] included.
 /// Errors:  as ContextGuard, kUnasked included. CUDA_ERROR_NOT_SUPPORTED if the stack is
 ///          deeper than kMaxDepth or holds an entry whose context is destroyed: such an
 ///          entry could not be put back, so nothing is changed.

@@ -40,7 +40,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          unless the value is given up.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
 ///          ForgetDestroyed() afterwards. Primary contexts need neither.
-/// Threads: all members but the destructor, from any threads at once. All that pin a T share it;
+/// Threads: any; the destructor not at the same time as another member. All that pin a T share it;
 ///          making that safe is up to T. No lock of the cache is held while the driver is called,
 ///          host memory is allocated, or `make`, Leak() or ~T() run: they may call it.
 /// Fork:    a child of a process that has used CUDA may call all members, whatever other threads

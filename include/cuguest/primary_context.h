@@ -23,7 +23,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   never touched.
 /// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
-/// Threads: distinct objects from any threads; one object needs outside locking.
+/// Threads: distinct.
 /// Source:  CUDA Driver API, "Primary Context Management"; docs/guarantees.md.
 class [[nodiscard]] CUGUEST_API PrimaryContext {
  public:

@@ -45,9 +45,8 @@ struct Reference;
 /// Stack:   never touched, whatever is current: neither by Create, nor when the last holder
 ///          destroys a context on some stack, whose entry stays, dead, and can be popped.
 /// Count:   one reference, from Create, Attach or copy until Release or destruction; moves keep it.
-/// Threads: distinct objects from any threads, also of the same context, and also beside the end of
-///          what this copy of cuguest has in it: see Note [After the context]. One object needs
-///          outside locking.
+/// Threads: distinct; also objects of the same context, and also beside the end of what this copy
+///          of cuguest has in it: see Note [After the context].
 /// Errors:  where Create or Attach fails, it is not ok(), and nothing is attached or left behind.
 /// Cost:    making and dropping a copy are one atomic operation each, on a cache line that few
 ///          threads share while the first holder is attached; no driver call, no lock. Attaching a

@@ -28,7 +28,7 @@ CUGUEST_BEGIN_NAMESPACE
 struct SmSplit {
   /// Only names SMs, and owns nothing. Parts of one SmSplit have no SM in common; those of two may.
   /// Any number of green contexts can be made of one part.
-  /// Threads: a value.
+  /// Threads: value.
   class Part {
    public:
     CUGUEST_HIDE Part() noexcept = default;  // of no SMs
@@ -86,7 +86,8 @@ struct SmSplit {
   /// rest. A size is rounded up to a multiple of the smallest part of Of(). Where the driver has no
   /// such call, several of those make a part: kernels with clusters that are larger than the
   /// smallest part need one of Of() then.
-  /// Stack, count, threads: as Of().
+  /// Stack, count: as Of().
+  /// Threads: any; as Of().
   /// Errors:  as Of(); kInvalidArgument also if `sizes` is empty, has SmCount{0}, or asks for more
   ///          than fits.
   /// Cost:    three driver calls.

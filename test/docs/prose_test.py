@@ -3,7 +3,8 @@
 """prose_test.py SOURCE_ROOT [--count]
 
 Fails on the words and constructions of retired.txt, wherever a person reads: pages, comments,
-messages, names of tests. --count prints the number of hits in each folder.
+messages, names of tests. --count prints the number of hits in each folder. Fails too on a `Threads:` of a public
+header that does not begin with one of the words of docs/headers.md.
 """
 
 import collections
@@ -120,6 +121,14 @@ def hits(path):
                 yield line, text[hit.start():hit.end()].strip(), instead
 
 
+def unnamed_threads(header, words):
+    """(line, text) of the comments' labels that begin with another word than these."""
+    for number, line in enumerate(header.read_text().splitlines(), 1):
+        for label in re.findall(r"///.*?\b(Threads\b[\w ,]*:.*|[A-Z]\w+,[\w ,]*\bthreads\b[\w ,]*:.*)", line):
+            if not re.match(rf"Threads: (?:{'|'.join(words)})[.;](?: |$)", label):
+                yield number, label
+
+
 RETIRED = list(retired())
 counting = "--count" in sys.argv
 counts = collections.Counter()
@@ -135,6 +144,15 @@ for place in PLACES:
             by_word[instead] += 1
             if not counting or "-v" in sys.argv:
                 print(f"{path.relative_to(root)}:{line}: {words}: {instead}")
+table = (root / "docs" / "headers.md").read_text().split("\n`Threads:` begins with")[1]
+words = re.findall(r"^\| `(\w+)` \|", table, re.M)
+for folder in (root / "include", *sorted((root / "subprojects").glob("*/include"))):
+    for header in sorted(folder.rglob("*.h")):
+        found = list(unnamed_threads(header, words))
+        checked += 1
+        failed += bool(found)
+        for line, label in found:
+            print(f"{header.relative_to(root)}:{line}: {label}: begin with one of {', '.join(words)}; see docs/headers.md")
 if counting:
     for folder, count in counts.most_common():
         print(f"{count:5} {folder}")

@@ -118,8 +118,8 @@ using CublasHandles = LibraryHandles<impl::Cublas>;
 /// (cuBLAS 13.1) are not restored: code that sets them must do so.
 /// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 /// Count:   none.
-/// Threads: bound to the constructing thread, as ContextGuard; scopes end in any order. A thread
-///          may have several, each with a handle of its own.
+/// Threads: bound; as ContextGuard, scopes end in any order. A thread may have several, each with a
+///          handle of its own.
 /// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
 ///            kInvalidArgument     an empty StreamRef; CU_STREAM_PER_THREAD of a green context; a
 ///                                 workspace of another device, or not aligned to 256 bytes

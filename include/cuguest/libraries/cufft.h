@@ -208,7 +208,8 @@ class CufftPlans : public LibraryHandles<impl::Cufft> {
 /// into relaxed capture mode, and sets the plan's stream and work area. Its end restores the
 /// caller's stack and capture mode; stream and work area stay in the idle plan until the next scope
 /// sets its own. Set no callbacks, properties or other stream on the plan: they would stay on it.
-/// Stack, count, threads: as CublasScope.
+/// Stack, count: as CublasScope.
+/// Threads: bound; as CublasScope.
 /// Errors:  those of CublasScope and of CufftPlans::Layout::Check, and
 ///            kInvalidArgument     the caller's work area is smaller than WorkBytes()
 ///            kFailedPrecondition  no plan is idle, or it needs a work area and none is given,

@@ -39,7 +39,7 @@ class LibraryScope;
 /// The functions of one toolkit library that its pool and its scope need: CublasLibrary and the
 /// like.
 /// Stack, count, last error: not touched. Needs and initialises no driver.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename Library>
 class ToolkitFunctions : public Library {
  public:
@@ -108,7 +108,7 @@ class ToolkitFunctions : public Library {
 /// Count:   none; no context is kept alive. Call Forget() before destroying a context. The
 ///          destructor destroys the handles of primary contexts and of the current one, and gives
 ///          up all others, as PerContext does: call ForgetAll() first where the contexts go on.
-/// Threads: all members but the destructor, from any threads at the same time.
+/// Threads: any; the destructor not at the same time as another member.
 /// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
 ///          everything is refused and nothing is called. Give it neither static nor thread_local
 ///          duration: `static auto& handles = *new CublasHandles;`.

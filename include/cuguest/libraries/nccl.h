@@ -94,9 +94,8 @@ using NcclLibrary = ToolkitFunctions<impl::Nccl>;
 /// Stack:   net 0. Count: the reference that it was given. NCCL takes one more for itself, and
 /// keeps
 ///          it to the end of the process.
-/// Threads: distinct objects from any threads; one object needs outside locking, and NCCL wants the
-///          calls of one communicator in one order in all ranks. Abort() may be called while
-///          another thread waits inside NCCL.
+/// Threads: distinct; NCCL wants the calls of one communicator in one order in all ranks. Abort()
+///          may be called while another thread waits inside NCCL.
 /// Errors:  those of ContextGuard, CaptureModeGuard and ToStatus(ncclResult_t), with the text of
 ///          ncclGetLastError. A communicator whose context was reset is given up without a call: it
 ///          would work on memory that is gone. So is one of a parent, in a forked child.
@@ -215,7 +214,7 @@ class [[nodiscard]] NcclCommunicator {
 
 /// For calls of NCCL: the communicator's context is current, and captures are relaxed.
 /// Stack:   +1, undone at the end, whatever NCCL left. Count: none.
-/// Threads: bound to the constructing one.
+/// Threads: bound.
 /// Errors:  test ok(), or status(): those of ContextGuard and CaptureModeGuard, and
 ///          kFailedPrecondition  the communicator was released
 ///          kInvalidArgument     the stream is of another context: several ranks could not use it

@@ -37,9 +37,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none: it keeps neither the stream nor its context alive. If the Stream that captures,
 ///          of the same copy of cuguest, is destroyed before the scope, the capture ends with it.
 ///          The owners of captured memory and code keep them until the graph runs no more.
-/// Threads: one object needs outside locking; its Stream may end at the same time. It is bound to
-///          the thread that began it, unless the mode is RELAXED. Not in a stream callback, nor in
-///          a static or thread_local destructor: see Note [No driver calls after main].
+/// Threads: distinct; its Stream may end at the same time. It is bound to the thread that began it,
+///          unless the mode is RELAXED. Not in a stream callback, nor in a static or thread_local
+///          destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), what each function adds, and these.
 ///          kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
 ///                               capture was ended by other code, or invalidated by a call that it

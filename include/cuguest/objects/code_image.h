@@ -35,8 +35,8 @@ struct CodeImageData;
 struct ImageAccess;
 }  // namespace internal
 
-/// Immutable, and a copy shares the bytes. No driver is needed or called.
-/// Threads: any.
+/// A copy shares the bytes. No driver is needed or called.
+/// Threads: immutable.
 /// Errors:  each function that makes one returns kInvalidArgument for bytes that are no image, or
 ///          not of the kind that it takes, or null, see Note [Damaged images]: the text has the
 ///          image's name and what is wrong; and kResourceExhausted without host memory.

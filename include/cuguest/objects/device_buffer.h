@@ -34,10 +34,9 @@ CUGUEST_BEGIN_NAMESPACE
 ///          buffer after the Stream in whose order it is freed, to destroy it first. One that
 ///          outlives a Stream of this copy of cuguest is freed behind all that was submitted to it,
 ///          for six driver calls more; after other code destroyed the stream it must not be freed.
-/// Threads: distinct objects from any threads, also a buffer and its Stream that end at the same
-///          time; one object needs outside locking. Not from a stream callback (kPermissionDenied;
-///          a destructor there owes: Incident::Kind::kOwed), and not from a static or thread_local
-///          destructor: see Note [No driver calls after main].
+/// Threads: distinct; a buffer and its Stream may end at the same time. Not from a stream callback
+///          (kPermissionDenied; a destructor there owes: Incident::Kind::kOwed), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), and as follows; if creation fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
 ///          kDataLoss            an earlier sticky error

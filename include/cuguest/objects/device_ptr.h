@@ -20,7 +20,7 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Keeps nothing alive, checks nothing, and unlike DeviceView does not know whose memory it is.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename T>
 class DevicePtr {
  public:

@@ -29,7 +29,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// context owns the memory, the copies and fills of copy.h notice that it was destroyed or reset. A
 /// view of const T is only read; a DeviceView<T> converts to one.
 /// Stack:   never touched, but see Describe() in memory.h.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename T>
 class DeviceView {
   static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");

@@ -150,7 +150,7 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   no member touches it.
-/// Threads: immutable once resolved; as Driver.
+/// Threads: immutable; as Driver.
 struct CUGUEST_API ObjectDriver : Driver {
   CUGUEST_HIDE ObjectDriver() = default;
 

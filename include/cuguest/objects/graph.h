@@ -37,9 +37,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// Stack:   left as it is.
 /// Count:   none: it keeps alive neither a context nor what its nodes work on. The owners of memory
 ///          and of code keep those until it runs no more.
-/// Threads: distinct objects from any threads; one object needs outside locking, also for launches.
-///          Not in a stream callback, where the destructor leaves the graph to the process; nor in
-///          a static or thread_local destructor: see Note [No driver calls after main].
+/// Threads: distinct; launches of one object need the locking too. Not in a stream callback, where
+///          the destructor leaves the graph to the process; nor in a static or thread_local
+///          destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), what each function adds, and these; nothing has changed
 /// then.
 ///          kInvalidArgument     an empty object, ContextRef or StreamRef; a null CUgraph
@@ -123,7 +123,8 @@ class CUGUEST_API ExecutableGraph {
   std::vector<ContextRef> contexts_;  // the graph's own first
 };
 
-/// Stack, count, threads, errors, source: as ExecutableGraph.
+/// Stack, count, errors, source: as ExecutableGraph.
+/// Threads: distinct; as ExecutableGraph.
 /// Cost: two driver calls for Create(), one for Adopt() and for AddContext().
 class CUGUEST_API Graph {
  public:

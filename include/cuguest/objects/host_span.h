@@ -84,7 +84,7 @@ using IfEndsTooEarly =
 }  // namespace internal
 
 /// It owns nothing. The memory may be pageable or pinned.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename T>
 class HostSpan {
   static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");

@@ -34,7 +34,7 @@ struct KernelAccess;
 /// A copy is the same kernel. It keeps its code loaded, unless the code is borrowed.
 /// Stack:   net 0 in every call.
 /// Count:   net 0 in every call; it keeps no context alive.
-/// Threads: a value; any thread, but not a stream callback: kPermissionDenied.
+/// Threads: value. Not from a stream callback: kPermissionDenied.
 /// Errors:  those of ObjectDriver::Get(), what each function adds, and from all that take a context
 ///            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; a
 ///                                 borrowed function belongs to another context: the text names

@@ -161,7 +161,7 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 /// Stack:   as it was.
 /// Count:   none. Keep the stream and the code (a Module, a Kernel of it, or what owns borrowed
 ///          code) until the kernel has run and, if it was captured, until the graph runs no more.
-/// Threads: any, but not a stream callback: kPermissionDenied.
+/// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of ObjectDriver::Get(), Kernel and StreamRef, and these. Nothing was launched
 /// then.
 ///          kInvalidArgument     the shape: a dimension that is zero or more than the device or the
@@ -233,7 +233,8 @@ CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 ///         kOutOfRange       more elements than 2,147,483,647 blocks have threads
 ///         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or
 ///                           for clusters of which the grid is no multiple
-/// Stack, count, threads, captures, cost: those of Launch(). The block costs no driver call.
+/// Stack, count, captures, cost: those of Launch(). The block costs no driver call.
+/// Threads: any; as Launch().
 template <typename... Params>
 CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
                                             const StreamRef& stream, const Params&... params) {

@@ -34,8 +34,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Stack:   as it was.
 /// Count:   none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; const functions of one object too. Complete() not in
-///          a stream callback: kPermissionDenied.
+/// Threads: value. Complete() not in a stream callback: kPermissionDenied.
 class CUGUEST_API Linker {
  public:
   CUGUEST_HIDE Linker(const Linker&) = default;

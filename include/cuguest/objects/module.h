@@ -64,8 +64,8 @@ struct StaticText {
 
 /// Stack:   net 0 in every call.
 /// Count:   none; it keeps no context alive.
-/// Threads: all members but moves, Release() and the destructor, from any threads at the same time;
-///          not from a stream callback: kPermissionDenied.
+/// Threads: any; moves, Release() and the destructor not at the same time as another member. Not
+///          from a stream callback: kPermissionDenied.
 /// Errors:  those of ObjectDriver::Get(), what each function adds, and from all but Load(),
 /// LoadIn() and
 ///          Release()

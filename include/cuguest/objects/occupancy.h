@@ -24,7 +24,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// The functions below. `block` is a number of threads.
 /// Stack:   as it was.
-/// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
+/// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture.
 /// Errors:  those of ObjectDriver::Get() and of Kernel's functions, what each function adds, and
 ///          kInvalidArgument: a block of no threads or of more than the kernel allows.
 /// Cost:    in a context in which the kernel was found before, four driver calls if that is

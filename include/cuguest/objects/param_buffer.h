@@ -132,7 +132,7 @@ CUGUEST_HIDE constexpr std::size_t AlignUp(std::size_t offset, std::size_t align
 }  // namespace internal
 
 /// Padding between parameters is zero and leaks no host memory; that in a struct is the struct's.
-/// Threads: a value; one object needs outside locking.
+/// Threads: value.
 /// Cost: no driver call. Allocates as a vector does, beyond 64 bytes or 8 parameters.
 class CUGUEST_API ParamBuffer {
  public:

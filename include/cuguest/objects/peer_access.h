@@ -26,9 +26,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// them is destroyed, in any order. Other copies, and the host, are not counted: see Note [What the
 /// driver does not tell].
 /// Stack:   as it was. Count: none; it keeps neither context alive.
-/// Threads: distinct objects from any threads, which take turns at having the driver switch; one
-///          object needs outside locking. In a tool's callback, which the driver makes out of such
-///          a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
+/// Threads: distinct; threads take turns at having the driver switch. In a tool's callback, which
+///          the driver makes out of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
 /// Captures: invalidates none: it is enabled and disabled in relaxed mode, because the driver
 ///           otherwise ends captures for it, as for an allocation (docs/guarantees.md).
 /// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide, "Peer-to-Peer

@@ -32,9 +32,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// written. A buffer whose context was destroyed or reset makes no driver calls any more; this is
 /// as exact as ContextRef::IsAlive.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
-///          callback (kPermissionDenied; a destructor there owes: Incident::Kind::kOwed), and not
-///          from a static or thread_local destructor: see Note [No driver calls after main].
+/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there owes:
+///          Incident::Kind::kOwed), and not from a static or thread_local destructor: see Note [No
+///          driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), and kDataLoss: an earlier sticky error.
 /// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost.
 template <typename T>

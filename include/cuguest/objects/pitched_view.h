@@ -66,7 +66,7 @@ CUGUEST_API absl::Status CopyRows(const RowsEnd& to, const RowsEnd& from,
 /// It keeps nothing alive, as a DeviceView. Of no elements, no rows or both it is empty: 0, and
 /// nullptr.
 /// Stack:   never touched, but see Describe() in memory.h.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename T>
 class PitchedView {
  public:
@@ -184,7 +184,7 @@ CUGUEST_HIDE RowsEnd HostRows(const HostSpan<T>& span, std::size_t pitch,
 /// are packed, and it has as many elements as the view; with another it may have more than the
 /// picture.
 /// Stack:   as it was.
-/// Threads: as for copy.h.
+/// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of copy.h, and
 ///          kInvalidArgument  the pictures, or a packed host span, are of other sizes; the host's
 ///                            pitch is smaller than a row; its span too short

@@ -60,8 +60,8 @@ struct CallersStream {
 
 /// Stack:   left as it is by every function; see Note [Which calls need a context].
 /// Count:   none: it keeps neither the stream nor the context alive.
-/// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
-///          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
+/// Threads: value. Not from a stream callback: kPermissionDenied. A ref to CU_STREAM_PER_THREAD
+///          means the calling thread's, in the context it remembers.
 /// Errors:  those of ObjectDriver::Get(), what each function adds, and these; nothing has changed
 /// then.
 ///          kInvalidArgument     an empty ref
@@ -145,11 +145,11 @@ class CUGUEST_API StreamRef {
 /// Owns a stream.
 /// Stack:   left as it is.
 /// Count:   none; keeps no context alive: see Note [After the context].
-/// Threads: distinct objects from any threads; one object needs outside locking. Memory and a
-///          CaptureScope that use the stream may end at the same time on other threads, and nobody
-///          waits: see Note [A stream that ends while it is used]. Not in a stream callback, where
-///          creating gives kPermissionDenied and the destructor owes (Incident::Kind::kOwed);
-///          nor in a static or thread_local destructor: see Note [No driver calls after main].
+/// Threads: distinct. Memory and a CaptureScope that use the stream may end at the same time on
+///          other threads, and nobody waits: see Note [A stream that ends while it is used]. Not in
+///          a stream callback, where creating gives kPermissionDenied and the destructor owes
+///          (Incident::Kind::kOwed); nor in a static or thread_local destructor: see Note [No
+///          driver calls after main].
 /// Source:  CUDA Driver API, cuStreamCreateWithPriority, cuStreamDestroy; docs/guarantees.md.
 class CUGUEST_API Stream {
  public:
@@ -214,7 +214,7 @@ class CUGUEST_API Stream {
 /// Count:   none; keeps no context alive: see Note [After the context]. An event of a green context
 ///          is let go when that is destroyed, though the driver keeps it until the primary context
 ///          ends.
-/// Threads: distinct objects from any threads; const functions of one object too. Not in stream
+/// Threads: distinct; const functions of one object also from several at once. Not in stream
 ///          callbacks and static destructors, as Stream.
 /// Errors:  as StreamRef, and kInvalidArgument for an empty event.
 /// Source:  CUDA Driver API, cuEventCreate, cuEventRecord, cuEventElapsedTime; docs/guarantees.md.

@@ -27,7 +27,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// All of them
 /// Stack:   left as it is.
 /// Count:   none: a ref keeps neither its stream nor the context alive.
-/// Threads: any, but not from a stream callback: kPermissionDenied where the driver is asked.
+/// Threads: any; not from a stream callback: kPermissionDenied where the driver is asked.
 /// Errors:  kInvalidArgument: the protocol forbids the number, or `context` is empty where it is
 ///          needed; those of StreamRef::Borrow(). A number that is no stream's cannot be told from
 ///          one that is: the driver may crash.

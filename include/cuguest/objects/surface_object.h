@@ -35,9 +35,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// is as exact as ContextRef::IsAlive. It does not keep its array alive: that must outlive it, and
 /// the work that writes through it.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking. Not from a stream
-///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
-///          thread_local destructor: see Note [No driver calls after main].
+/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
+///          not from a static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), and as follows; if Create() fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty
 ///          kDataLoss            an earlier sticky error

@@ -29,7 +29,7 @@ template <typename Signature>
 class TypedKernel;
 
 /// Launch() and LaunchForElements() are those of launch.h, at the same cost.
-/// Threads: a value; any thread.
+/// Threads: value.
 template <typename... Ts>
 class TypedKernel<void(Ts...)> {
  public:

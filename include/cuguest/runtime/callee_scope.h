@@ -30,8 +30,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// A ContextGuard in mode kAlwaysPush and a LastErrorScope.
 /// Stack:   +1 on construction, undone on destruction, whatever the callee left.
 /// Count:   none.
-/// Threads: bound to the constructing thread, as ContextGuard; scopes end in any order. Of two that
-///          do not end in reverse order, each may report an error that the other's callee left.
+/// Threads: bound; as ContextGuard, scopes end in any order. Of two that do not end in reverse
+///          order, each may report an error that the other's callee left.
 /// Errors:  as ContextGuard: test ok(), ToStatus(scope). What it finds changed is an incident with
 ///          this scope's file and line: of the stack as from a guard, kLastError if the callee
 ///          changed the last error and no Note() came after that. LastErrorScope::Leave() says

@@ -30,7 +30,7 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// What the calling thread's next runtime call works in, if it needs a context.
-/// Threads: a value; it describes the thread that asked, at that time.
+/// Threads: value. It describes the thread that asked, at that time.
 struct RuntimeContext {
   enum class Kind : unsigned char {
     kUser,       ///< a context that somebody made is current, a green one too

@@ -47,8 +47,8 @@ absl::Status CallIn(const ContextRef& context, const char* name, const std::stri
 
 /// The functions below
 /// Stack:   as it was. Count: none.
-/// Threads: as DeviceBuffer. The runtime's last error stays as it was, but a runtime call that
-///          fails overwrites one that was set before: see LastErrorScope::Leave.
+/// Threads: distinct; as DeviceBuffer. The runtime's last error stays as it was, but a runtime call
+///          that fails overwrites one that was set before: see LastErrorScope::Leave.
 /// Errors:  as the functions of DeviceBuffer that they stand for.
 /// Source:  CUDA Runtime API, cudaMalloc, cudaFree.
 

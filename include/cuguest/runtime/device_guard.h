@@ -29,7 +29,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack:   as ContextGuard: net 0 over the scope.
 /// Count:   one reference to the primary context while the scope lasts, unless a context of the
 ///          device was current.
-/// Threads: bound to the constructing thread, as ContextGuard; guards end in any order.
+/// Threads: bound; as ContextGuard, guards end in any order.
 /// Errors:  test ok(). error() is that of AcquireOn or of ContextGuard; a guard that failed has
 ///          changed nothing. An inactive primary context of `device` is an error; with kCreate it
 ///          is created, and no other, as cudaSetDevice does. What a callee leaves behind is an

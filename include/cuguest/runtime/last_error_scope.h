@@ -29,7 +29,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// Stack, count: not touched: the runtime's error functions create no context. In a process that
 ///               has not used CUDA they initialise the driver, and return the error if that fails.
-/// Threads: bound to the constructing thread; destroy it there.
+/// Threads: bound; destroy it there.
 /// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for Leave(); no
 ///          driver call, no allocation where nothing changed.
 /// Source:  CUDA Runtime API, cudaGetLastError; docs/guarantees.md.

@@ -69,7 +69,7 @@ struct AuditFinding {
 /// Stack:   left as the callable leaves it. Before the callable each entry is taken off and put
 ///          back, and so is each active primary context.
 /// Count:   each active primary context is retained and released once before the callable.
-/// Threads: any, one audit at a time. One more thread runs meanwhile.
+/// Threads: any; one audit at a time. One more thread runs meanwhile.
 /// Errors:  those of Driver::GetInitialized() and these; the callable ran only with kDataLoss.
 ///          kInvalidArgument     the file of suppressions cannot be read, or has an error: the
 ///                               message has its name and the line

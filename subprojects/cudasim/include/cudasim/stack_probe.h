@@ -37,7 +37,7 @@ namespace cudasim {
 /// Stack:   taken off and put back, entry by entry: the driver shows only the top. Net
 ///          0. An entry whose context is destroyed cannot be pushed again, so the probe
 ///          stops above it and says so (`cut()`).
-/// Threads: a value; Take() sees the calling thread's stack only.
+/// Threads: value. Take() sees the calling thread's stack only.
 /// Cost:    six driver calls for an entry, two for a device. For tests.
 /// Errors:  none. Without a driver, before cuInit, or in a forked child everything is
 ///          empty. It never calls cuInit.
