@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-LABELS = "Stack|Count|Threads|Errors|Cost|Needs|Source|Post|Fork|Captures"
+LABELS = "Requires|Stack|Count|Threads|Errors|Cost|Needs|Source|Post|Fork|Captures"
 LABEL = re.compile(rf"((?:{LABELS})(?:(?:,| and) [\w ]+?)*):(?= |$)")
 CODE = re.compile(r" *(\S+(?: \S+)*) {2,}(\S.*)")
 NAMES = re.compile(r"[\w~:<>]+(?:\(\))?$")

@@ -148,8 +148,9 @@ class [[nodiscard]] CUGUEST_API Acquired {
 /// Cost:    what each function says; with IfInactive::kCreate see PrimaryContext::Retain.
 /// Source:  CUDA Driver API, cuStreamGetCtx, cuPointerGetAttribute(s); docs/guarantees.md.
 
-/// The context that `stream` belongs to. The handle must be alive: a created stream is destroyed
-/// with its context, also by a reset, and the driver crashes on its handle more often than not.
+/// The context that `stream` belongs to.
+/// Requires: the handle is alive: a created stream is destroyed with its context, also by a reset,
+///           and the driver crashes on its handle more often than not.
 /// Errors: CUDA_ERROR_INVALID_CONTEXT             a special stream, and no context is current
 ///         CUDA_ERROR_CONTEXT_IS_DESTROYED        its green context was destroyed, or of a special
 ///                                                stream the current context
@@ -162,7 +163,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
 /// For a caller that is also given a device: AcquireOn(device, if_inactive) for a special stream,
 /// and AcquireFromStream(stream) for any other, whose device is its context's and not compared with
 /// `device`.
-/// Errors, cost: those of the function that is called.
+/// Requires, errors, cost: those of the function that is called.
 [[nodiscard]] CUGUEST_API Acquired AcquireFromStream(
     CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse) noexcept;
 

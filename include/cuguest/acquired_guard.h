@@ -57,7 +57,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok() && acquired_.ok(); }
   [[nodiscard]] Error error() const noexcept;
 
-  /// These need ok().
+  /// Requires: ok().
   [[nodiscard]] CUGUEST_HIDE const Acquired& acquired() const& noexcept { return acquired_; }
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept {
     return acquired().context();

@@ -128,10 +128,11 @@ CUGUEST_C_API const char* cuguest_error_advice(int code);
 /// that has loaded the driver itself. Call it before anything else of this copy of cuguest;
 /// "libcuda.so.1" ("nvcuda.dll") is then never opened. `lookup` gives the address of the driver's
 /// function `name` with the signature that API `version` (12000 is CUDA 12.0) introduced, as
-/// cuGetProcAddress does, or null; it, `user` and what it gives must outlive every use of this copy
-/// of cuguest. What it does not know is not called: whatever needs it returns
+/// cuGetProcAddress does, or null. What it does not know is not called: whatever needs it returns
 /// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) then.
 ///
+/// Requires: `lookup`, `user` and the functions that it gives outlive every use of this copy of
+///           cuguest.
 /// Threads: any. `lookup` is called during the call, and later on any thread.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_INVALID_VALUE (1)               `lookup` is null
@@ -171,9 +172,9 @@ typedef struct cuguest_ref {
 #define CUGUEST_REF_INIT \
   { sizeof(cuguest_ref), NULL, 0 }
 
-/// Names the present incarnation of `context`, whose handle must be alive; and the calling thread's
-/// current context.
+/// Names the present incarnation of `context`; and the calling thread's current context.
 ///
+/// Requires: the handle of `context` is alive.
 /// Stack:   never touched.
 /// Threads: any.
 /// Errors:  `ref` then names none.
@@ -221,8 +222,9 @@ typedef struct cuguest_guard {
   unsigned long long opaque[15];
 } cuguest_guard;  // 128 bytes
 
-/// Enters `context`, which must be alive; the other one refuses where the incarnation is over.
+/// Enters `context`; the other one refuses where the incarnation is over.
 ///
+/// Requires: `context` is alive.
 /// Errors:  nothing has changed then, and there is nothing to leave.
 ///            CUDA_ERROR_INVALID_CONTEXT (201)       `context` is null, or `ref` names none
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
@@ -500,8 +502,9 @@ typedef struct cuguest_acquired {
 /// `pointer` may be any address in an allocation; `if_inactive` is for memory of a device that no
 /// context owns. A special stream (null, legacy, per-thread) names no context: what it means is
 /// that of cuguest_acquire_on(device, if_inactive), or, with CUGUEST_NO_DEVICE, the current one.
-/// The handle of any other must be alive; its context is not compared with `device`.
+/// The context of any other is not compared with `device`.
 ///
+/// Requires: the handle of a stream other than the special ones is alive.
 /// Errors:  nothing is held then.
 ///            CUDA_ERROR_INVALID_CONTEXT (201)       there is none, and creating it was not asked
 ///                                                   for
@@ -572,9 +575,10 @@ typedef struct cuguest_shared_context {
   unsigned long long opaque[15];
 } cuguest_shared_context;
 
-/// Makes a context with the flags of cuCtxCreate; adds one to the count of `context`, which must be
-/// alive; its owner does not matter.
+/// Makes a context with the flags of cuCtxCreate; adds one to the count of `context`, whose owner
+/// does not matter.
 ///
+/// Requires: `context` is alive.
 /// Errors:  nothing is attached then.
 ///            CUDA_ERROR_INVALID_VALUE (1)           also: unknown flags; what cannot be a context
 ///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
@@ -660,7 +664,7 @@ typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void
 /// until removing: an IncidentListener, whose comment says what removing waits for. Once removing
 /// has returned, neither is used again.
 ///
-/// Threads: distinct; removed by its owner, and from its own callback at the same time: one of them
+/// Threads: distinct; its owner and its own callback may remove it at the same time: one of them
 ///          removes it, the other gets CUDA_ERROR_ILLEGAL_STATE (401), which of the owner waits as
 ///          long as removing does. After a longjmp() out of the callback the scope is left, or
 ///          outside (not entered, where that was the call), and to leave it again gives 0, or what

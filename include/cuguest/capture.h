@@ -72,11 +72,10 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// a forked child. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking stream of the
 /// current context does (ACTIVE, also when its capture was invalidated). Of these two and
 /// CU_STREAM_PER_THREAD NONE if no context is current, and nothing in a stream callback or host
-/// function: there the driver answers for created streams alone. Invalidates no capture. The handle
-/// must be alive, as for any stream call: a created stream is destroyed with its context, also by a
-/// reset.
-/// A status that this release does not know is returned as it is; all of cuguest takes it for a
-/// capture.
+/// function: there the driver answers for created streams alone. Invalidates no capture. A status
+/// that this release does not know is returned as it is; all of cuguest takes it for a capture.
+/// Requires: the handle is alive, as for any stream call: a created stream is destroyed with its
+///           context, also by a reset.
 /// Threads: any.
 /// Cost:    one driver call, contention-free (15 ns on an H100), and for those three a query more.
 /// Needs:   CUDA 10.0; below that there are no captures: NONE.
@@ -93,7 +92,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 /// that the library was not given, cannot be seen from here. So a library should make what it needs
 /// before its caller captures, and document that.
 /// Threads: any.
-/// Needs, source: as CaptureStatusOf.
+/// Requires, needs, source: as CaptureStatusOf.
 /// Cost:    three driver calls, contention-free; two for stream 0 and CU_STREAM_LEGACY, four for
 ///          CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;

@@ -54,12 +54,13 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(GuardMode mode = GuardMode::kElide) noexcept
       : scope_(mode == GuardMode::kAlwaysPush) {}
 
-  /// Enters `context`, which must be alive: pushing a destroyed handle corrupts the driver's heap,
-  /// and no driver call can detect one for certain. Give a ContextRef where it may have been
-  /// destroyed or reset meanwhile: exact for a reset, best effort for a destroyed context, as
-  /// ContextRef::IsAlive says. nullptr is refused, not read as "none": for that, see
-  /// NoContextGuard. `where` is for incidents. The default names the code that constructs the
-  /// guard: give it where that is the standard library's, as in emplace().
+  /// Enters `context`. Give a ContextRef where it may have been destroyed or reset meanwhile: exact
+  /// for a reset, best effort for a destroyed context, as ContextRef::IsAlive says. nullptr is
+  /// refused, not read as "none": for that, see NoContextGuard. `where` is for incidents. The
+  /// default names the code that constructs the guard: give it where that is the standard
+  /// library's, as in emplace().
+  /// Requires: `context` is alive: pushing a destroyed handle corrupts the driver's heap, and no
+  ///           driver call can detect one for certain.
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit ContextGuard(
       CUcontext context, GuardMode mode = GuardMode::kElide,
       Location where = Location::Here()) noexcept
@@ -121,9 +122,10 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   /// Cost:   one driver call when nothing is wrong, two when built from a ContextRef.
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
 
-  /// Moves the guard to `context`, which must be alive: see Note [Moving to another context]. A
-  /// guard that is empty or has ended enters it in the mode that it was constructed with, and is
-  /// bound to the calling thread from then on. caller() stays what it was when it entered.
+  /// Moves the guard to `context`: see Note [Moving to another context]. A guard that is empty or
+  /// has ended enters it in the mode that it was constructed with, and is bound to the calling
+  /// thread from then on. caller() stays what it was when it entered.
+  /// Requires: `context` is alive.
   /// Stack:  as right after constructing a guard of `context` in place of this one.
   /// Errors: those of construction. The guard is where it was, and may be moved on; the end of the
   ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or

@@ -45,8 +45,8 @@ class CUGUEST_API ContextRef {
   template <typename Holder, typename = internal::ContextOf<Holder>>
   CUGUEST_HIDE ContextRef(Holder& holder) noexcept : ContextRef(holder.context()) {}
 
-  /// Names the present incarnation of `context`. The handle must be alive: the driver reads its
-  /// memory to answer.
+  /// Names the present incarnation of `context`.
+  /// Requires: the handle is alive: the driver reads its memory to answer.
   /// Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr, CUDA_ERROR_CONTEXT_IS_DESTROYED
   ///         for a reset primary context (exact) or a destroyed one (best effort), or the code of a
   ///         missing driver; the ref is then empty.

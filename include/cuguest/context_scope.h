@@ -48,7 +48,8 @@ class [[nodiscard]] CUGUEST_API ContextScope {
     if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::Reported::kByIncident));
   }
 
-  /// Enters `context`, which must be alive. `where` is for incidents.
+  /// Enters `context`. `where` is for incidents.
+  /// Requires: `context` is alive.
   /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, and it may enter
   ///         again. CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside, or outside with a
   ///         code for Leave() to return, which Reassert() or MoveTo() has found.

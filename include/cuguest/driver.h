@@ -76,9 +76,10 @@ struct CUGUEST_API Driver : DriverTable {
   ///
   /// `lookup` is called with each name of the table that its driver's version may have during this
   /// call, and later by the first use of an ObjectDriver, by Find() and by
-  /// SharedContext::Create(Device, const Options&), on any thread. It
-  /// must not throw, and it, `user` and the functions that it gives must outlive every use of this
-  /// copy of cuguest. It may call cuguest, but that is a first use.
+  /// SharedContext::Create(Device, const Options&), on any thread. It may call cuguest, but that is
+  /// a first use.
+  /// Requires: `lookup` does not throw, and it, `user` and the functions that it gives outlive
+  ///           every use of this copy of cuguest.
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
   ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
@@ -107,14 +108,14 @@ struct CUGUEST_API Driver : DriverTable {
                                                  reinterpret_cast<const char*>(this)));
   }
 
-  /// The driver's function `name`, for what the table does not list. `Function` must be the
-  /// signature that API version `api_version` introduced, which <cudaTypedefs.h> names
-  /// PFN_<name>_v<api_version>; functions that take a stream have the legacy default stream for
-  /// stream 0:
+  /// The driver's function `name`, for what the table does not list. One that takes a stream has
+  /// the legacy default stream for stream 0:
   ///
   ///   auto create = driver->Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
   ///
   /// Drivers before CUDA 11.3 cannot be asked for a version: only functions of the table are found.
+  /// Requires: `Function` is the signature that API version `api_version` introduced, which
+  ///           <cudaTypedefs.h> names PFN_<name>_v<api_version>.
   /// Errors: kUnimplemented    kEntryMissing: this driver has no such function
   ///         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is empty
   /// Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.

@@ -128,8 +128,9 @@ struct DriverTable {
   DriverLookup lookup = nullptr;
   void* lookup_user = nullptr;
 
-  /// cuCtxGetDevice of CUDA 13.0, which takes the context and has the name of the entry above;
-  /// null on an older driver. The driver reads the context's memory: do not name a destroyed one.
+  /// cuCtxGetDevice of CUDA 13.0, which takes the context and has the name of the entry above; null
+  /// on an older driver.
+  /// Requires: the context is alive: the driver reads its memory.
   internal::GetDeviceOf CtxGetDeviceOf = nullptr;
 };
 

@@ -30,8 +30,8 @@ class [[nodiscard]] CUGUEST_API ExactGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
-  /// Enters `context`, which must be alive; by reference only if its incarnation is. `where` is
-  /// for incidents.
+  /// Enters `context`; by reference only if its incarnation is alive. `where` is for incidents.
+  /// Requires: `context` is alive.
   [[nodiscard]] CUGUEST_HIDE explicit ExactGuard(CUcontext context,
                                                  Location where = Location::Here()) noexcept
       : ExactGuard(internal::Incarnation::Unknown(context), where) {}

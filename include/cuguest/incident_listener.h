@@ -40,7 +40,7 @@ using IncidentCallback = void (*)(const Incident& incident, void* user);
 ///          for that, one is counted and no listener called. No lock of ours is held meanwhile.
 class [[nodiscard]] CUGUEST_API IncidentListener {
  public:
-  /// `callback` must not be null.
+  /// Requires: `callback` is not null.
   [[nodiscard]] explicit IncidentListener(IncidentCallback callback, void* user = nullptr) noexcept;
   IncidentListener(const IncidentListener&) = delete;
   IncidentListener& operator=(const IncidentListener&) = delete;

@@ -34,8 +34,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// T whose destructor calls the driver must have a member Leak() that throws nothing and makes it
-/// forget what it owns there: see Note [How a value ends].
+/// Requires: T whose destructor calls the driver has a member Leak() that throws nothing and makes
+///           it forget what it owns there: see Note [How a value ends].
 /// Stack:   net 0 in every call. `make` runs with the value's context current, and so does ~T()
 ///          unless the value is given up.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
@@ -62,8 +62,9 @@ class PerContext {
 
  public:
   /// Keeps a value from ending while it is held, also after it was dropped: it can be read, but in
-  /// a dead context its driver objects are dead too. Must not outlive the cache. May be released on
-  /// another thread than it was taken on.
+  /// a dead context its driver objects are dead too. May be released on another thread than it was
+  /// taken on.
+  /// Requires: the pin does not outlive the cache.
   class [[nodiscard]] Pin {
    public:
     CUGUEST_HIDE Pin() noexcept = default;  // holds nothing
@@ -101,15 +102,16 @@ class PerContext {
   PerContext& operator=(const PerContext&) = delete;
 
   /// Drops all values: destroys those of primary contexts and of the current context, and gives up
-  /// all others; see Note [Which contexts are asked about]. No other call may be running, and no
-  /// pin should be held: a value that is still pinned is leaked, with its memory. Safe wherever
-  /// destructors run, but a cache that lives to the end is better never destroyed: see Note [No
-  /// driver calls after main].
+  /// all others; see Note [Which contexts are asked about]. No pin should be held: a value that is
+  /// still pinned is leaked, with its memory. Safe wherever destructors run, but a cache that lives
+  /// to the end is better never destroyed: see Note [No driver calls after main].
+  /// Requires: no other call is running.
   /// Cost: one or two driver calls for each value, and of those that are destroyed as Forget().
   CUGUEST_HIDE ~PerContext() = default;
 
-  /// The value of `context`; empty if there is none, or it is only being made. The caller must know
-  /// that the incarnation that `context` names is alive, from a guard for example. No driver call.
+  /// The value of `context`; empty if there is none, or it is only being made. No driver call.
+  /// Requires: the incarnation that `context` names is alive: the caller knows it from a guard, for
+  ///           example.
   [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
     return Pin(table_.Find(context));
   }
@@ -147,7 +149,8 @@ class PerContext {
     return MakeNow(context, std::forward<Make>(make), where);
   }
 
-  /// The same for the handle's present incarnation, which must be alive; see ContextRef::Borrow().
+  /// The same for the handle's present incarnation.
+  /// Requires: the handle is alive, as for ContextRef::Borrow().
   /// Errors: also those of ToStatus(ref).
   /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
@@ -175,8 +178,8 @@ class PerContext {
   }
 
   /// Forget() of every context that has a value, except dead ones that were given to
-  /// ForgetDestroyed(). Returns how many values there were to drop. The caller must know that each
-  /// of these contexts goes on, or is a primary context. Cost as Forget() of each.
+  /// ForgetDestroyed(). Returns how many values there were to drop. Cost as Forget() of each.
+  /// Requires: each of these contexts goes on, or is a primary context.
   CUGUEST_HIDE std::size_t ForgetAll() { return table_.ForgetAll(); }
 
   /// Drops every value whose context is known to be dead, and returns how many those were: of a

@@ -107,12 +107,13 @@ class [[nodiscard]] CUGUEST_API SharedContext {
   /// Adds one to the count of a context, whatever its owner: see Note [Who destroys a shared
   /// context].
   ///
-  /// The handle must be alive: the driver reads its memory. Without reading it, Attach refuses
-  /// null, a value that is not the address of an object, and memory that is not mapped (where a
-  /// system call filter allows the check); it recognises a dead handle as well as
-  /// ContextRef::IsAlive does. Any other value that is not a context crashes in the driver. The
-  /// context is never entered: if Create made it, its last holder may be destroying it at this
-  /// moment; the call then fails, and neither asks the driver about it nor touches it.
+  /// Without reading the handle's memory, Attach refuses null, a value that is not the address of
+  /// an object, and memory that is not mapped (where a system call filter allows the check); it
+  /// recognises a dead handle as well as ContextRef::IsAlive does. The context is never entered: if
+  /// Create made it, its last holder may be destroying it at this moment; the call then fails, and
+  /// neither asks the driver about it nor touches it.
+  /// Requires: the handle is alive: the driver reads its memory, and any value that is not a
+  ///           context, but those that Attach refuses, crashes in it.
   /// Errors: kNoDriver, kNotInitialized       as Driver::GetInitialized(), but for a driver without
   ///                                          a device
   ///         kEmpty, kNoContext               nullptr, or what cannot be a context:

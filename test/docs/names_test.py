@@ -24,7 +24,7 @@ KINDS = {Kind.CLASS_DECL: "type", Kind.STRUCT_DECL: "type", Kind.ENUM_DECL: "typ
          Kind.TYPEDEF_DECL: "type", Kind.TYPE_ALIAS_DECL: "type", Kind.TYPE_ALIAS_TEMPLATE_DECL: "type",
          Kind.FUNCTION_DECL: "function", Kind.FUNCTION_TEMPLATE: "function", Kind.VAR_DECL: "constant"}
 HIDDEN = ("internal", "impl")
-LABEL = re.compile(r"(Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b[^.]*?:( |$)")
+LABEL = re.compile(r"(Requires|Stack|Count|Threads|Errors|Cost|Needs|Source|Captures)\b[^.]*?:( |$)")
 HEAD = """# Names
 
 Every name of the public headers, which [Headers](headers.md) describes; those of [C](c.md) are in `c.h`. Members are
@@ -127,7 +127,7 @@ if "--fix" in sys.argv:
 if not PAGE.exists() or PAGE.read_text() != page:
     failures.append("docs/names.md is not what the headers say: test/docs/names_test.py . BUILD --fix")
 for header in INCLUDE.rglob("*.h"):  # where a formatter has run two lines together
-    for line in re.findall(r"///.*\S (?:(?:Errors|Source|Needs): |(?:Stack|Count|Threads|Cost):  ).*", header.read_text()):
+    for line in re.findall(r"///.*\S (?:(?:Requires|Errors|Source|Needs): |(?:Stack|Count|Threads|Cost):  ).*", header.read_text()):
         if not re.search(r"\. Needs: .*\.$", line):
             failures.append(f"{header.name}: a label begins a line: {line}")
 failures += [f"{name} of {header} has no line" for name, (_, header, text) in sorted(names.items()) if not text]

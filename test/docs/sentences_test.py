@@ -22,7 +22,7 @@ PAGES = ("README.md", "docs/index.md", "docs/concepts.md", "docs/c.md", "docs/py
 SECTIONS = (("docs/guarantees.md", "## Sharing and caching"),)  # tables: the promises are the first column
 ABSOLUTE = re.compile(r"\b(never|always|whatever|however|in any order|at most|nothing|neither|no matter|any number)\b", re.I)
 SUBJECT = re.compile(r"\b(guards?|scopes?|stacks?|pairs?|entry|callee|is current)\b", re.I)
-FIELDS = r"(?=\b(?:Stack|Count|Threads|Errors|Cost|Driver):)"
+FIELDS = r"(?=\b(?:Requires|Stack|Count|Threads|Errors|Cost|Driver):)"
 
 
 def paragraphs(page):

@@ -189,7 +189,7 @@ def check_site(site):
             # The one that brings all others declares nothing.
             declares = page.declared or name == "reference/cuguest/cuguest"
             check(declares and len(page.before) > 30, f"{name}: no words before the first declaration")
-            labels = re.findall(r"\b(?:Stack|Count|Threads|Errors|Cost|Needs|Source): {2,}.*", page.unlinked)
+            labels = re.findall(r"\b(?:Requires|Stack|Count|Threads|Errors|Cost|Needs|Source): {2,}.*", page.unlinked)
             check(not labels, f"{name}: in running text: {labels}")
     headers = [header.relative_to(INCLUDE).with_suffix("") for header in INCLUDE.rglob("*.h")]
     for header in headers:

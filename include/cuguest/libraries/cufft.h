@@ -207,7 +207,8 @@ class CufftPlans : public LibraryHandles<impl::Cufft> {
 /// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
 /// into relaxed capture mode, and sets the plan's stream and work area. Its end restores the
 /// caller's stack and capture mode; stream and work area stay in the idle plan until the next scope
-/// sets its own. Set no callbacks, properties or other stream on the plan: they would stay on it.
+/// sets its own.
+/// Requires: no callbacks, properties or other stream are set on the plan: they would stay on it.
 /// Stack, count: as CublasScope.
 /// Threads: bound; as CublasScope.
 /// Errors:  those of CublasScope and of CufftPlans::Layout::Check, and
@@ -226,7 +227,8 @@ class CufftPlans : public LibraryHandles<impl::Cufft> {
 ///          last user, to record the event for the next, and to ask what is current at the end.
 class [[nodiscard]] CufftScope : public LibraryScope<impl::Cufft> {
  public:
-  /// With the plan's own work area. `stream` must stay alive until the scope has ended.
+  /// With the plan's own work area.
+  /// Requires: `stream` stays alive until the scope has ended.
   CufftScope(CufftPlans& plans, const CufftPlans::Layout& layout, const StreamRef& stream,
              Location where = Location::Here())
       : LibraryScope(plans, {stream, &layout, nullptr}, where) {}
@@ -239,7 +241,8 @@ class [[nodiscard]] CufftScope : public LibraryScope<impl::Cufft> {
                          StreamRef::Borrow(stream.handle, internal::ZeroStream::kLegacy), &layout),
                      where) {}
 
-  /// With `work_area`, which must stay as long as CublasScope's `workspace`.
+  /// With `work_area`.
+  /// Requires: `work_area` stays as long as CublasScope's `workspace`.
   CufftScope(CufftPlans& plans, const CufftPlans::Layout& layout, const StreamRef& stream,
              DeviceView<std::byte> work_area, Location where = Location::Here())
       : LibraryScope(plans, {stream, &layout, &internal::RangeAccess::Of(work_area)}, where) {}

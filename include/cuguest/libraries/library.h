@@ -124,7 +124,8 @@ class LibraryHandles {
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
 
-  /// See Count above; destroys as Forget(). No scope may be open.
+  /// See Count above; destroys as Forget().
+  /// Requires: no scope is open.
   ~LibraryHandles() = default;
 
   [[nodiscard]] const ToolkitFunctions<Library>& library() const noexcept { return library_; }
@@ -142,9 +143,9 @@ class LibraryHandles {
   /// Drops the handles of this incarnation of `context`, and destroys them and those dropped
   /// before, unless a scope still uses one of them: then call Forget() again when it has ended,
   /// because no other call destroys them (only the caller knows what captures there by then), or
-  /// ForgetDestroyed() when the context is destroyed. Call it while nothing in the context
-  /// captures: see Note [Handles and captures]. Returns whether there were any to drop; by then no
-  /// other thread is destroying a handle of the context.
+  /// ForgetDestroyed() when the context is destroyed. Returns whether there were any to drop; by
+  /// then no other thread is destroying a handle of the context.
+  /// Requires: nothing in the context captures: see Note [Handles and captures].
   /// Cost: most libraries wait for the context, once for each handle; Forget() waits for other
   ///       threads that destroy handles of the context.
   bool Forget(const ContextRef& context) { return pools_.Forget(context); }
@@ -153,8 +154,9 @@ class LibraryHandles {
   /// given up, without a call.
   bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
 
-  /// Forget() of every context; returns of how many there were handles. The caller vouches, as to
-  /// PerContext::ForgetAll(), that none of them was destroyed without a ForgetDestroyed().
+  /// Forget() of every context; returns of how many there were handles.
+  /// Requires: no context with handles was destroyed without a ForgetDestroyed(), as for
+  ///           PerContext::ForgetAll().
   std::size_t ForgetAll() { return pools_.ForgetAll(); }
 
   /// Gives up those of every context that is known to be over, and returns how many contexts those
@@ -195,9 +197,9 @@ class [[nodiscard]] LibraryScope {
     static_assert(!Library::kHasLayouts, "a plan is borrowed for its layout");
   }
 
-  /// Of cuBLAS: with `workspace`, which must outlive the scope's work and any graph that captured
-  /// it. cuBLAS recommends 32 MiB on Hopper, 4 MiB on older devices; with an empty view it does
-  /// without.
+  /// Of cuBLAS: with `workspace`. cuBLAS recommends 32 MiB on Hopper, 4 MiB on older devices; with
+  /// an empty view it does without.
+  /// Requires: `workspace` outlives the scope's work and any graph that captured it.
   LibraryScope(LibraryHandles<Library>& handles, const StreamRef& stream,
                DeviceView<std::byte> workspace, Location where = Location::Here())
       : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {

@@ -41,8 +41,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// An array goes with its context: when that is destroyed or reset, or its last reference is
 /// released. An Array whose context was destroyed or reset makes no driver calls any more, because
 /// the driver crashes on the handle of an array whose context came back; this is as exact as
-/// ContextRef::IsAlive. An array must outlive its texture and surface objects, which do not keep it
-/// alive, and the work that uses them.
+/// ContextRef::IsAlive.
+/// Requires: an array outlives its texture and surface objects, which do not keep it alive, and the
+///           work that uses them.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
 /// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
 ///          not from a static or thread_local destructor: see Note [No driver calls after main].
@@ -74,8 +75,9 @@ class [[nodiscard]] Array {
     [[nodiscard]] CUGUEST_API std::string ToString() const;  ///< one line
   };
 
-  /// Of any array. The handle must be alive: for an array that was destroyed, or went with its
-  /// context, the driver reads freed memory. Levels of a mipmapped array are arrays too.
+  /// Of any array. Levels of a mipmapped array are arrays too.
+  /// Requires: the handle is alive: for an array that was destroyed, or went with its context, the
+  ///           driver reads freed memory.
   /// Stack:   never touched; no context is needed.
   /// Threads: any; not from a stream callback: kPermissionDenied. Invalidates no capture.
   /// Errors:  those of ObjectDriver::Get(), and kInvalidArgument: null.
@@ -135,7 +137,8 @@ class [[nodiscard]] Array {
     return object_.context();
   }
 
-  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Destroys it now. Succeeds if empty, and at process exit.
+  /// Requires: work with the array is done.
   /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
   CUGUEST_API absl::Status Release();

@@ -33,10 +33,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+/// Requires: the owners of captured memory and code keep them until the graph runs no more.
 /// Stack:   left as it is.
 /// Count:   none: it keeps neither the stream nor its context alive. If the Stream that captures,
 ///          of the same copy of cuguest, is destroyed before the scope, the capture ends with it.
-///          The owners of captured memory and code keep them until the graph runs no more.
 /// Threads: distinct; its Stream may end at the same time. It is bound to the thread that began it,
 ///          unless the mode is RELAXED. Not in a stream callback, nor in a static or thread_local
 ///          destructor: see Note [No driver calls after main].

@@ -65,8 +65,9 @@ class CUGUEST_API CodeImage {
   [[nodiscard]] static absl::StatusOr<CodeImage> Copy(HostSpan<const unsigned char> bytes,
                                                       std::string_view name);
 
-  /// Not copied: the bytes must stay unchanged as long as any copy of the image, or what is loaded
-  /// from it, exists. PTX without a final NUL, and bytes not aligned to 8, are copied.
+  /// Not copied. PTX without a final NUL, and bytes not aligned to 8, are copied.
+  /// Requires: the bytes stay unchanged as long as any copy of the image, or what is loaded from
+  ///           it, exists.
   [[nodiscard]] static absl::StatusOr<CodeImage> Borrow(HostSpan<const unsigned char> bytes,
                                                         std::string_view name);
 

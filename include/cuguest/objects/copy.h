@@ -85,11 +85,12 @@ using NotDeduced = std::common_type_t<T>;
 /// Copy(), Upload(), Download(), Fill(), Zero() and their Async forms
 ///
 /// Copy() is between device memory, the destination first, as in cuMemcpy. Upload() is from the
-/// host and Download() to it, the view first. Both ends have the same number of elements and must
-/// not overlap: the order of copying is not promised. Copying nothing succeeds, without a driver
-/// call. See Note [Where a copy runs], Note [When a copy is done] and Note [While something
-/// captures]. An asynchronous upload from a temporary container, which may be gone before the
-/// device has read it, does not compile (see Note [Temporary containers]).
+/// host and Download() to it, the view first. Both ends have the same number of elements. Copying
+/// nothing succeeds, without a driver call. See Note [Where a copy runs], Note [When a copy is
+/// done] and Note [While something captures]. An asynchronous upload from a temporary container,
+/// which may be gone before the device has read it, does not compile (see Note [Temporary
+/// containers]).
+/// Requires: the ends do not overlap: the order of copying is not promised.
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of ObjectDriver::Get(), and

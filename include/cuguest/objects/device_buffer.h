@@ -30,10 +30,11 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+/// Requires: other code destroys the stream in whose order the buffer is freed only after that.
 /// Stack:   as it was. Count: none: it keeps neither its context nor its stream alive. Declare a
 ///          buffer after the Stream in whose order it is freed, to destroy it first. One that
 ///          outlives a Stream of this copy of cuguest is freed behind all that was submitted to it,
-///          for six driver calls more; after other code destroyed the stream it must not be freed.
+///          for six driver calls more.
 /// Threads: distinct; a buffer and its Stream may end at the same time. Not from a stream callback
 ///          (kPermissionDenied; a destructor there owes: Incident::Kind::kOwed), and not from a
 ///          static or thread_local destructor: see Note [No driver calls after main].
@@ -68,7 +69,8 @@ class DeviceBuffer {
   }
 
   /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use, and
-  /// freed, in the stream's order. The stream must live until then, unless a Stream owns it.
+  /// freed, in the stream's order.
+  /// Requires: the stream lives until the memory is freed, unless a Stream owns it.
   /// Errors: as Allocate(), and
   ///         kInvalidArgument     an empty ref
   ///         kFailedPrecondition  the stream or (stream 0) a blocking one of its context captures
@@ -81,8 +83,8 @@ class DeviceBuffer {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
   }
 
-  /// AllocateAsync(), and an UploadAsync() of `values`, which must stay until it is done; not of a
-  /// temporary container.
+  /// AllocateAsync(), and an UploadAsync() of `values`; not of a temporary container.
+  /// Requires: that of AllocateAsync(); `values` stay until the upload is done.
   /// Errors, cost: those of both.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOfAsync(
       const StreamRef& stream, HostSpan<const T> values) {
@@ -92,8 +94,8 @@ class DeviceBuffer {
   static absl::StatusOr<DeviceBuffer> CopyOfAsync(const StreamRef& stream, Host&& values) = delete;
 
   /// Takes ownership of what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
-  /// cudaMallocManaged or a pool. It is freed in the context that owns it. The stream of pool
-  /// memory is not known, so work with it must be done before it is freed here.
+  /// cudaMallocManaged or a pool. It is freed in the context that owns it.
+  /// Requires: work with pool memory, whose stream is not known, is done before it is freed here.
   /// Errors: those of DeviceView::Borrow(), and
   ///         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
   ///                           would never be freed; or pinned host or virtual memory, which is
@@ -109,8 +111,8 @@ class DeviceBuffer {
     return Adopt(internal::AddressOf(pointer), count);
   }
 
-  /// The same, freed in the order of `stream`, which must live until then, unless a Stream owns it;
-  /// see Note [Memory freed in a stream that ends].
+  /// The same, freed in the order of `stream`; see Note [Memory freed in a stream that ends].
+  /// Requires: `stream` lives until the memory is freed, unless a Stream owns it.
   /// Errors: those of Adopt(), and kInvalidArgument: an empty ref; or managed memory, which the
   ///         driver does not free so (docs/guarantees.md).
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(

@@ -26,8 +26,9 @@ class DevicePtr {
  public:
   CUGUEST_HIDE constexpr DevicePtr() noexcept = default;  // null
 
-  /// Explicit, since the type does not show that the pointer is one for the device, as it must be.
-  /// Where it may be anything, see DeviceView::Borrow.
+  /// Explicit, since the type does not show that the pointer is one for the device. Where it may be
+  /// anything, see DeviceView::Borrow.
+  /// Requires: the pointer is one for the device.
   CUGUEST_HIDE constexpr explicit DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
   CUGUEST_HIDE explicit DevicePtr(CUdeviceptr pointer) noexcept
       : pointer_(reinterpret_cast<T*>(pointer)) {}

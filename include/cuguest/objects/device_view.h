@@ -25,9 +25,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// It keeps nothing alive: the memory's owner must keep it for as long as the view is used. If a
-/// context owns the memory, the copies and fills of copy.h notice that it was destroyed or reset. A
-/// view of const T is only read; a DeviceView<T> converts to one.
+/// It keeps nothing alive. If a context owns the memory, the copies and fills of copy.h notice that
+/// it was destroyed or reset. A view of const T is only read; a DeviceView<T> converts to one.
+/// Requires: the memory's owner keeps it for as long as the view is used.
 /// Stack:   never touched, but see Describe() in memory.h.
 /// Threads: value.
 template <typename T>

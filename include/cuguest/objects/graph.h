@@ -34,9 +34,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+/// Requires: the owners of the memory and the code of its nodes keep those until it runs no more.
 /// Stack:   left as it is.
-/// Count:   none: it keeps alive neither a context nor what its nodes work on. The owners of memory
-///          and of code keep those until it runs no more.
+/// Count:   none: it keeps alive neither a context nor what its nodes work on.
 /// Threads: distinct; launches of one object need the locking too. Not in a stream callback, where
 ///          the destructor leaves the graph to the process; nor in a static or thread_local
 ///          destructor: see Note [No driver calls after main].
@@ -74,11 +74,12 @@ class CUGUEST_API ExecutableGraph {
   absl::Status Launch(const StreamRef& stream);
 
   /// Changes what a node that AddKernel() added does from the next launch on: here only, not in the
-  /// Graph, which must exist. Grid, block, dynamic shared memory and parameters are replaced; the
-  /// rest of a shape stays as in the graph. The kernel is checked as by Graph::AddKernel().
+  /// Graph. Grid, block, dynamic shared memory and parameters are replaced; the rest of a shape
+  /// stays as in the graph. The kernel is checked as by Graph::AddKernel().
   ///
   ///   absl::Status status = ready->SetKernel(*scaled, scale, shape, n, 2 * a, x);
   ///
+  /// Requires: the Graph exists.
   /// Errors: those of Graph::AddKernel(), and kInvalidArgument: a cluster, a cooperative grid or
   ///         attributes; the node is no kernel node, or not of this graph.
   /// Cost:   that of Graph::AddKernel(), and one driver call for each further context of the graph.
@@ -123,7 +124,7 @@ class CUGUEST_API ExecutableGraph {
   std::vector<ContextRef> contexts_;  // the graph's own first
 };
 
-/// Stack, count, errors, source: as ExecutableGraph.
+/// Requires, stack, count, errors, source: as ExecutableGraph.
 /// Threads: distinct; as ExecutableGraph.
 /// Cost: two driver calls for Create(), one for Adopt() and for AddContext().
 class CUGUEST_API Graph {

@@ -80,15 +80,17 @@ class CUGUEST_API Kernel {
 
   CUGUEST_HIDE Kernel() noexcept = default;  // empty
 
-  /// A kernel of somebody else's code library, which must stay loaded. Good in every context.
+  /// A kernel of somebody else's code library. Good in every context.
+  /// Requires: the library stays loaded.
   /// Errors: kInvalidArgument  null
   ///         kUnimplemented    a driver below CUDA 12.0
   /// Cost:   one driver call; and 2 KiB of host memory, 2 KiB more for each context that it is used
   ///         in: keep the Kernel rather than make it anew.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUkernel kernel);
 
-  /// A function of somebody else's module, which must stay loaded. Good only in `context`, in which
-  /// the module was loaded, and, if that is a primary context, in its green contexts.
+  /// A function of somebody else's module. Good only in `context`, in which the module was loaded,
+  /// and, if that is a primary context, in its green contexts.
+  /// Requires: the module stays loaded.
   /// Errors: kInvalidArgument     null
   ///         kFailedPrecondition  no context, or it was destroyed or reset
   /// Cost:   as above, and one driver call. The first use in another context adds about eight: it
@@ -102,13 +104,15 @@ class CUGUEST_API Kernel {
   [[nodiscard]] const std::string& name() const noexcept;
 
   /// For cuLaunchKernel and the like. The first call loads the code there, and the kernel too (seen
-  /// with driver 580, also in lazy mode; Preload() makes sure of it). The caller must know that the
-  /// incarnation that `context` names is alive, for example from a guard or the stream's owner:
-  /// where the kernel was found before, the driver is not asked again.
+  /// with driver 580, also in lazy mode; Preload() makes sure of it).
+  /// Requires: the incarnation that `context` names is alive: the caller knows it from a guard or
+  ///           the stream's owner, for example. Where the kernel was found before, the driver is
+  ///           not asked again.
   /// Cost: none, no lock: about 20 ns beside an H100 (docs/cost.md).
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
-  /// As above, in the handle's present incarnation, which must be alive; see ContextRef::Borrow().
+  /// As above, in the handle's present incarnation.
+  /// Requires: the handle is alive, as for ContextRef::Borrow().
   /// Cost: one, contention-free.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(CUcontext context) const;
 

@@ -61,8 +61,10 @@ struct LaunchShape {
   /// Further attributes, passed on as they are; read at the launch. Needs: CUDA 11.6.
   HostSpan<const CUlaunchAttribute> attributes = {};
 
-  /// A row of blocks of `block` threads, for one thread for each of `count` elements. The last
-  /// block may have more, so the kernel must check bounds. See also LaunchForElements().
+  /// A row of blocks of `block` threads, for one thread for each of `count` elements. See also
+  /// LaunchForElements().
+  /// Requires: the kernel checks bounds: the last block may have more threads than there are
+  ///           elements.
   /// Errors: kInvalidArgument  no elements, or a block of no threads
   ///         kOutOfRange       more than 2,147,483,647 blocks
   [[nodiscard]] CUGUEST_API static absl::StatusOr<LaunchShape> ForElements(std::size_t count,
@@ -158,9 +160,10 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 /// node of the graph. Of a DeviceView or a DeviceBuffer the kernel gets the address. A launch that
 /// is refused here does not invalidate the capture; the driver,
 /// given a bad shape, would. See Note [What is checked of a shape].
+/// Requires: the stream and the code (a Module, a Kernel of it, or what owns borrowed code) are
+///           kept until the kernel has run and, if it was captured, until the graph runs no more.
 /// Stack:   as it was.
-/// Count:   none. Keep the stream and the code (a Module, a Kernel of it, or what owns borrowed
-///          code) until the kernel has run and, if it was captured, until the graph runs no more.
+/// Count:   none.
 /// Threads: any; not from a stream callback: kPermissionDenied.
 /// Errors:  those of ObjectDriver::Get(), Kernel and StreamRef, and these. Nothing was launched
 /// then.
@@ -200,11 +203,11 @@ CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, const ParamBuffer& params);
 
-/// The type-erased overload: a pointer to each parameter (kInvalidArgument if null), to an object
-/// as large as the kernel's parameter. Name the HostSpan: a container of pointers could be a
-/// parameter, and does not compile.
+/// The type-erased overload: a pointer to each parameter (kInvalidArgument if null). Name the
+/// HostSpan: a container of pointers could be a parameter, and does not compile.
 ///
 ///   absl::Status status = Launch(kernel, shape, stream, HostSpan<void* const>(pointers));
+/// Requires: each pointer is to an object as large as the kernel's parameter.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
 
@@ -222,13 +225,14 @@ CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 
 /// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
 /// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
-/// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
-/// may have more threads, so the kernel must check bounds. `params` are those of any form of
-/// Launch(). Where the block matters to the kernel's speed, see occupancy.h.
+/// or registers), or of the size that it is compiled for (.reqntid, __block_size__). `params` are
+/// those of any form of Launch(). Where the block matters to the kernel's speed, see occupancy.h.
 ///
 ///   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
 ///
 /// No elements: success; nothing is launched or checked, and the driver is not called.
+/// Requires: that of Launch(), and the kernel checks bounds: the last block may have more threads
+///           than there are elements.
 /// Errors: those of Launch(), and as follows. Nothing was launched then.
 ///         kOutOfRange       more elements than 2,147,483,647 blocks have threads
 ///         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or

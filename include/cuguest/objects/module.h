@@ -80,10 +80,10 @@ class CUGUEST_API Module {
   enum class LoadingMode { kEager, kLazy };
 
   /// Loads `image` for every context; no context need exist, and none is created.
+  /// Requires: `image` has no damage that CodeImage::Validate() finds: it may crash the driver.
   /// Errors: those of Driver::GetInitialized(), and
   ///         kInvalidArgument  the image needs a linker (linker.h), or the driver refuses it or the
-  ///                           options; for PTX the text has the compiler's error log. Damage that
-  ///                           CodeImage::Validate() finds may crash the driver.
+  ///                           options; for PTX the text has the compiler's error log
   ///         kUnimplemented    PTX of a newer toolkit than the driver's: the log has both versions
   /// Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
   ///         driver's cache has it.
@@ -102,7 +102,8 @@ class CUGUEST_API Module {
                                                      JitReport* report = nullptr);
 
   /// Both for an image that is embedded in the program, as by CodeImage::Borrow() and with its
-  /// errors: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
+  /// errors. `name` is for messages.
+  /// Requires: `bytes` stay unchanged until the code is unloaded.
   [[nodiscard]] static absl::StatusOr<Module> Load(HostSpan<const unsigned char> bytes,
                                                    std::string_view name,
                                                    const JitOptions& options = {});
@@ -184,8 +185,8 @@ class CUGUEST_API Module {
   /// only below CUDA 12.0: see Note [Where code is].
   void ForgetDestroyed(const ContextRef& context) const;
 
-  /// Unloads the code from every context now, and reports what the destructor cannot. What runs of
-  /// it must have ended, and no graph may run it later.
+  /// Unloads the code from every context now, and reports what the destructor cannot.
+  /// Requires: what runs of it has ended, and no graph runs it later.
   /// Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked child
   /// Post:   empty on success, which CUDA_ERROR_DEINITIALIZED is: the process is ending.
   absl::Status Release();
@@ -207,7 +208,8 @@ class CUGUEST_API Module {
 ///          same time one unloads its own.
 class Module::Once {
  public:
-  /// Of an embedded image, or of PTX; they and `name` must stay as they are.
+  /// Of an embedded image, or of PTX.
+  /// Requires: the image or the text, and `name`, stay as they are.
   CUGUEST_HIDE constexpr Once(HostSpan<const unsigned char> bytes,
                               internal::StaticText name) noexcept
       : bytes_(bytes), name_(name.text) {}
@@ -230,7 +232,7 @@ class Module::Once {
 /// A kernel of such code, which is found once; in all else as Module::Once.
 class Kernel::Once {
  public:
-  /// `code` and `name` must stay as they are.
+  /// Requires: `code` and `name` stay as they are.
   CUGUEST_HIDE constexpr Once(Module::Once& code, internal::StaticText name) noexcept
       : code_(code), name_(name.text) {}
   Once(const Once&) = delete;

@@ -92,7 +92,8 @@ class PinnedBuffer {
   }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
-  /// Frees it now; a device's work with it must be done. Succeeds if empty, and at process exit.
+  /// Frees it now. Succeeds if empty, and at process exit.
+  /// Requires: a device's work with the buffer is done.
   /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
   /// Cost:   six driver calls if its context is current, else eight.

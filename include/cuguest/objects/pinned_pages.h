@@ -31,9 +31,9 @@ struct PagePin;
 /// The objects of one range, and of parts of it, in this copy of cuguest share one pin, which lasts
 /// until the last of them is destroyed, in any order, or its context is. Other copies, and the
 /// host, are somebody else: what they have pinned is used and never unpinned, and ends when they
-/// say. The memory must outlive the objects. What the user unpins while an object has it is plain
-/// again: a view of it is refused by copies, as far as the driver notices, and nothing is unpinned
-/// twice.
+/// say. What the user unpins while an object has it is plain again: a view of it is refused by
+/// copies, as far as the driver notices, and nothing is unpinned twice.
+/// Requires: the memory outlives the objects.
 /// Stack:   as it was.
 /// Count:   none; it keeps no context alive.
 /// Threads: distinct; threads take turns at having the driver pin. In a tool's callback, which the
@@ -95,9 +95,9 @@ class CUGUEST_API PinnedPages {
     return bytes_ != 0 && pin_ == nullptr;
   }
 
-  /// Unpins it, unless another object shares it or other code had pinned it; a device's work with
-  /// it must be done. Success too if its context was destroyed or other code has unpinned it; then
-  /// nothing of anybody's is unpinned.
+  /// Unpins it, unless another object shares it or other code had pinned it. Success too if its
+  /// context was destroyed or other code has unpinned it; then nothing of anybody's is unpinned.
+  /// Requires: a device's work with the pages is done.
   /// Errors: the driver's code; it is still pinned, and Release() may be tried again.
   /// Cost:   eight driver calls if its context is current, else ten; none if it was pinned.
   absl::Status Release();

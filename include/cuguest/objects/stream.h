@@ -74,10 +74,11 @@ class CUGUEST_API StreamRef {
  public:
   CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
 
-  /// Names `stream`, which must be alive. For a special stream it remembers the current context and
-  /// stays with it, whatever is current later. 0 means what it means to <cuda.h>'s calls in the
-  /// same file: CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise
-  /// the legacy stream. `zero` says which; leave it to its default.
+  /// Names `stream`. For a special stream it remembers the current context and stays with it,
+  /// whatever is current later. 0 means what it means to <cuda.h>'s calls in the same file:
+  /// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy
+  /// stream. `zero` says which; leave it to its default.
+  /// Requires: `stream` is alive.
   /// Errors: those of AcquireFromStream. A green context has no per-thread stream: kInvalidArgument
   ///         when that is used.
   /// Cost:   that of AcquireFromStream: two driver calls, contention-free, for a created stream.
@@ -165,7 +166,8 @@ class CUGUEST_API Stream {
                                                      unsigned flags = CU_STREAM_NON_BLOCKING,
                                                      int priority = 0);
 
-  /// Takes ownership of `stream`, which was created in `context`. No driver call.
+  /// Takes ownership of `stream`. No driver call.
+  /// Requires: `stream` was created in `context`.
   /// Errors: kInvalidArgument: a special stream or an empty ContextRef. The stream keeps its owner.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
 

@@ -25,12 +25,13 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// All of them
+/// Requires: the number is one that the protocol names, or a stream's: any other cannot be told
+///           from that, and the driver may crash.
 /// Stack:   left as it is.
 /// Count:   none: a ref keeps neither its stream nor the context alive.
 /// Threads: any; not from a stream callback: kPermissionDenied where the driver is asked.
 /// Errors:  kInvalidArgument: the protocol forbids the number, or `context` is empty where it is
-///          needed; those of StreamRef::Borrow(). A number that is no stream's cannot be told from
-///          one that is: the driver may crash.
+///          needed; those of StreamRef::Borrow().
 /// Cost:    none for the default streams, which are those of `context`, the array's; for another
 ///          that of StreamRef::Borrow().
 

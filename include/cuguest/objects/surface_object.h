@@ -32,8 +32,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// A surface object goes with its context: when that is destroyed or reset, or its last reference
 /// is released. An object whose context was destroyed or reset makes no driver calls any more; this
-/// is as exact as ContextRef::IsAlive. It does not keep its array alive: that must outlive it, and
-/// the work that writes through it.
+/// is as exact as ContextRef::IsAlive. It does not keep its array alive.
+/// Requires: the array outlives the surface object, and the work that writes through it.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
 /// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
 ///          not from a static or thread_local destructor: see Note [No driver calls after main].
@@ -52,7 +52,8 @@ class [[nodiscard]] SurfaceObject {
   ///                              CUDA documentation requires and the driver does not check
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const Array& array);
 
-  /// Of another owner's array, which is alive and belongs to `context`.
+  /// Of another owner's array, which belongs to `context`.
+  /// Requires: the array is alive.
   /// Errors: as above, and
   ///         kInvalidArgument     null
   ///         kFailedPrecondition  an array of another context (CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
@@ -76,7 +77,8 @@ class [[nodiscard]] SurfaceObject {
     return object_.context();
   }
 
-  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Destroys it now. Succeeds if empty, and at process exit.
+  /// Requires: work with the object is done.
   /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
   CUGUEST_HIDE absl::Status Release() { return object_.Release(); }

@@ -32,8 +32,9 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// A texture object goes with its context: when that is destroyed or reset, or its last reference
 /// is released. An object whose context was destroyed or reset makes no driver calls any more; this
-/// is as exact as ContextRef::IsAlive. It keeps nothing alive: the array or the memory must outlive
-/// it, and the work that reads through it.
+/// is as exact as ContextRef::IsAlive. It keeps nothing alive.
+/// Requires: the array or the memory outlives the texture object, and the work that reads through
+///           it.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
 /// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
 ///          not from a static or thread_local destructor: see Note [No driver calls after main].
@@ -106,7 +107,8 @@ class [[nodiscard]] TextureObject {
     return object_.context();
   }
 
-  /// Destroys it now; work with it must be done. Succeeds if empty, and at process exit.
+  /// Destroys it now. Succeeds if empty, and at process exit.
+  /// Requires: work with the object is done.
   /// Errors: kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: gone with its context; now empty
   ///         the driver's code    it is still owned, and Release() may be tried again
   CUGUEST_HIDE absl::Status Release() { return object_.Release(); }

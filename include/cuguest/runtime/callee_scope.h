@@ -39,7 +39,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Cost:    5 driver calls, 4 with a raw handle; two cudaPeekAtLastError.
 class [[nodiscard]] CalleeScope {
  public:
-  /// As ContextGuard's: `context` must be alive; a ContextRef is checked.
+  /// As ContextGuard's; a ContextRef is checked.
+  /// Requires: `context` is alive.
   [[nodiscard]] explicit CalleeScope(const ContextRef& context,
                                      Location where = Location::Here()) noexcept
       : errors_(where), guard_(context, GuardMode::kAlwaysPush, where) {}

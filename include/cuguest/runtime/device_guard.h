@@ -53,7 +53,8 @@ class [[nodiscard]] DeviceGuard {
   [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
   [[nodiscard]] Error error() const noexcept { return guard_.error(); }
 
-  /// Needs ok(). The context that the runtime works in; valid as long as this object.
+  /// The context that the runtime works in; valid as long as this object.
+  /// Requires: ok().
   [[nodiscard]] const ContextRef& context() const noexcept { return guard_.context(); }
 
   /// As ContextGuard::Reassert.

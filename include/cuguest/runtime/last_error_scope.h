@@ -44,8 +44,9 @@ class [[nodiscard]] LastErrorScope {
   /// The last error when the scope began.
   [[nodiscard]] cudaError_t before() const noexcept { return before_; }
 
-  /// Call it with each runtime call of the scope, `call` a text with static storage. Returns
-  /// `code`. Check() names the first call after which the last error was another.
+  /// Call it with each runtime call of the scope. Returns `code`. Check() names the first call
+  /// after which the last error was another.
+  /// Requires: `call` has static storage duration.
   cudaError_t Note(cudaError_t code, const char* call) noexcept {
     if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
     return code;
