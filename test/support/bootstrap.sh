@@ -21,7 +21,8 @@ xz-utils         command -v xz
 LIST
 }
 
-# The same of what an example or a test is skipped without.
+# The same of what an example or a test is skipped without. A script that needs less of it says so before bootstrap().
+optional=(libffmpeg-nvenc-dev libdw-dev libopenmpi-dev openmpi-bin)
 wants() {
   cat <<'LIST'
 libffmpeg-nvenc-dev pkg-config --exists ffnvcodec
@@ -29,6 +30,14 @@ libdw-dev        pkg-config --exists libdw
 libopenmpi-dev   command -v mpicxx
 openmpi-bin      command -v mpirun
 LIST
+}
+
+# wanted: the lines of wants() that `optional` names.
+wanted() {
+  local package probe
+  while read -r package probe; do
+    [[ " ${optional[*]} " != *" $package "* ]] || echo "$package $probe"
+  done < <(wants)
 }
 
 # missing_packages: of the lines that it reads, which are as those of needs().
@@ -151,16 +160,16 @@ toolkit() {
   [ -z "${found[4]}" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${found[4]}
 }
 
-# bootstrap NEED...: installs what needs() lists, and further lines like its; and what wants() does, if
+# bootstrap NEED...: installs what needs() lists, and further lines like its; and what wanted() does, if
 # it may and there is such a package. Sets `ccache` to what goes before a compiler that Meson did not choose
 # itself, before which it puts none.
 bootstrap() {
-  local packages wanted
+  local packages missing
   mapfile -t packages < <({ needs; printf '%s\n' "$@"; } | missing_packages)
-  mapfile -t wanted < <(wants | missing_packages)
+  mapfile -t missing < <(wanted | missing_packages)
   [ ${#packages[@]} = 0 ] || require "${packages[@]}"
-  [ ${#wanted[@]} = 0 ] || apt_get "${wanted[@]}" ||
-    echo "going on without: ${wanted[*]}$apt_said; what needs it says skipped" >&2
+  [ ${#missing[@]} = 0 ] || apt_get "${missing[@]}" ||
+    echo "going on without: ${missing[*]}$apt_said; what needs it says skipped" >&2
 
   if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61.2
     [ -x build-tools/meson/bin/meson ] || fetch_meson
