@@ -112,7 +112,7 @@ void Report(const cuguest::Incident& incident, void*) noexcept {
   reports.push_back(std::string(Name(incident.kind)) + ", " + Name(incident.repair));
 }
 
-absl::Status Demonstrate(const ObjectDriver& driver, cuguest::Device device) {
+absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device device) {
   void* library = dlopen(support::Beside("hostile_callee_library.so").c_str(), RTLD_NOW);
   if (library == nullptr) return absl::NotFoundError(dlerror());
   CUGUEST_ASSIGN_OR_RETURN(const auto primary, cuguest::PrimaryContext::Retain(device));
