@@ -79,6 +79,11 @@ said = products.left_out(tests, guard)
 check("what is left out is named", all(word in said for word in (
     "objects, libraries, ", "share", "(test/run all runs them)", "audit, sim (test/run audit sim)", "test/run --all")), said)
 check("what runs is not", "guard" not in said, said)
+objects = [test for test in tests if products.of_word(test, "objects") or products.of_word(test, "headers")]
+said = products.left_out(tests, objects)
+check("a product is named as one, whose scripts run as headers", said.startswith("left out: heart, libraries, docs, "), said)
+said = products.left_out(tests, [test for test in tests if products.of_word(test, "core")])
+check("of what runs in part it says so", "a part of headers" in said, said)
 said = products.left_out(tests, [test for test in tests if products.of_word(test, "all")])
 check("of `all` the others are left out",
       said == "left out: audit, sim (test/run audit sim); what only CI runs (test/run --all)", said)
