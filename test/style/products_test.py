@@ -144,6 +144,7 @@ with tempfile.TemporaryDirectory() as name:
     equal("all, where nothing differs", chosen(), {"all"})
     check("and it says so", why().endswith("nothing differs from main"), why())
     equal("a word is what it says", chosen("guard", "heart"), {"guard", "heart"})
+    equal("and `all` is the library", why("all", "sim"), "the tests of all the library, sim")
     equal("the name of an inner folder is a word", chosen("memory"), {"memory"})
     try:
         chosen("guard", "gaurd")

@@ -184,7 +184,7 @@ def choose(root, given):
         if word not in known:
             raise UnknownWord(f"test/run: no tests are called {word!r}. The words: {' '.join(known)}")
     if given:
-        return set(given), f"the tests of {', '.join(given)}"
+        return set(given), f"the tests of {', '.join('all the library' if word == 'all' else word for word in given)}"
     files = difference(root)
     if files is None:
         return {"all"}, "all tests of the library: no branch main to compare with"
