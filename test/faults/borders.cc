@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -164,6 +167,81 @@ void BorderWalk::OverBorders(const Row& row) {
   on_dead.is_by_driver = true;
   PlayOnce(things, row, {"valid (a destroyed context current)", on_dead, row.prepare}, valid);
   SetStack({});
+}
+
+namespace {
+
+// What a function says: a code, and in C++ a text, without its numbers in hex, which are other ones
+// each time.
+struct Telling {
+  int code = 0;
+  std::string text;
+};
+
+Telling Told(const Things& things, const std::function<Ready(Given&)>& prepare) {
+  static const std::regex s_address("0x[0-9a-f]+");
+  Given given(things);
+  const Ready ready = prepare(given);
+  Telling told;
+  internal::g_said = &told.text;
+  told.code = ready.call();
+  internal::g_said = nullptr;
+  told.text = std::regex_replace(told.text, s_address, "0x");
+  return told;
+}
+
+// Empty where the two cannot be told apart, or are told together.
+std::string Winner(const Telling& first, const Telling& second, const Telling& both) {
+  const bool is_by_text = first.text != second.text;
+  const bool is_by_code = first.code != second.code;
+  if (is_by_text && both.text == first.text) return "the first";
+  if (is_by_text && both.text == second.text) return "the second";
+  if (is_by_code && both.code == first.code) return "the first";
+  if (is_by_code && both.code == second.code) return "the second";
+  return "";
+}
+
+// "argument 2" of "argument 2 is empty".
+std::string ArgumentOf(const Play& border) {
+  return border.what.substr(0, border.what.find(' ', std::strlen("argument ")));
+}
+
+}  // namespace
+
+std::vector<std::string> BorderWalk::OrderOf(const Row& row) {
+  OwnContext::DestroyIdle();
+  const Things things;
+  row.warm_up(things);
+  std::vector<Telling> alone;
+  for (const Play& border : row.borders) alone.push_back(Told(things, border.prepare));
+  using Winners = std::map<std::string, std::vector<std::string>>;  // and of which values
+  std::map<std::string, Winners> of_arguments;
+  for (const Pair& pair : row.pairs) {
+    const Telling& first = alone[pair.first];
+    const Telling& second = alone[pair.second];
+    if (first.code <= 0 || second.code <= 0) continue;
+    const std::string winner = Winner(first, second, Told(things, pair.prepare));
+    if (winner.empty()) continue;
+    const Play& a = row.borders[pair.first];
+    const Play& b = row.borders[pair.second];
+    of_arguments[ArgumentOf(a) + ", " + ArgumentOf(b)][winner].push_back(a.what + ", " + b.what);
+  }
+  { const cuguest::HostScope closes_what_has_ended; }
+  static_cast<void>(TakeIncidents());
+  std::vector<std::string> lines;
+  for (const auto& [arguments, winners] : of_arguments) {
+    const auto most = std::max_element(
+        winners.begin(), winners.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    lines.push_back(row.names + ", " + arguments + ": " + most->first);
+    for (const auto& [winner, values] : winners) {
+      if (winner == most->first) continue;
+      for (const std::string& value : values) {
+        lines.push_back(row.names + ", " + value + ": " + winner);
+      }
+    }
+  }
+  return lines;
 }
 
 void BorderWalk::OnOtherThreads(const Row& row) {

@@ -151,11 +151,19 @@ struct Play {
   std::function<Ready(Given&)> prepare;
 };
 
+// A border value in each of two parameters, at these places of `borders`.
+struct Pair {
+  size_t first;
+  size_t second;
+  std::function<Ready(Given&)> prepare;
+};
+
 struct Row {
   std::string names;
   Everywhere everywhere;
   std::function<Ready(Given&)> prepare;  // with valid values
   std::vector<Play> borders;
+  std::vector<Pair> pairs;
   // Once for each Things, before anything is counted: what a library keeps to itself is kept then.
   std::function<void(const Things&)> warm_up = [](const Things&) {};
 };
@@ -164,8 +172,13 @@ namespace internal {
 
 inline int Said(int code) { return code; }
 inline int Said(const char* text) { return text != nullptr ? 0 : kNull; }
+// Where the text of a status goes, unless it is null.
+inline std::string* g_said = nullptr;
 // In C++ the number of an absl::StatusCode.
-inline int Said(const absl::Status& status) { return static_cast<int>(status.code()); }
+inline int Said(const absl::Status& status) {
+  if (g_said != nullptr) *g_said = status.ToString();
+  return static_cast<int>(status.code());
+}
 inline int Said(CUresult code) { return Said(cuguest::ToStatus(code, "call it")); }
 inline int Said(const cuguest::Error& error) { return Said(cuguest::ToStatus(error)); }
 template <typename T>
@@ -234,9 +247,56 @@ struct RowMaker {
     }
   }
 
+  template <size_t kFirst, size_t kSecond, size_t kPlace, typename T, typename U>
+  At<kPlace> MakeOf(Given& given, [[maybe_unused]] const Value<T>& first,
+                    [[maybe_unused]] const Value<U>& second) const {
+    if constexpr (kPlace == kFirst) {
+      return first.make(given);
+    } else if constexpr (kPlace == kSecond) {
+      return second.make(given);
+    } else {
+      return std::get<kPlace>(parameters).valid(given);
+    }
+  }
+
+  template <size_t kFirst, size_t kSecond, typename T, typename U, size_t... kPlaces>
+  Ready PrepareBoth(Given& given, const Value<T>& first, const Value<U>& second,
+                    std::index_sequence<kPlaces...>) const {
+    using Values = std::tuple<A...>;
+    const auto values =
+        std::make_shared<Values>(Values{MakeOf<kFirst, kSecond, kPlaces>(given, first, second)...});
+    return {[f = function, values] { return Call(f, *values); }, {}};
+  }
+
+  // Of every two border values of the parameters at kFirst and kSecond.
+  template <size_t kFirst, size_t kSecond>
+  void AddPairs([[maybe_unused]] Row* row, [[maybe_unused]] const std::vector<size_t>& at) const {
+    if constexpr (kFirst < kSecond) {
+      const auto& firsts = std::get<kFirst>(parameters).borders;
+      const auto& seconds = std::get<kSecond>(parameters).borders;
+      for (size_t i = 0; i < firsts.size(); ++i) {
+        for (size_t j = 0; j < seconds.size(); ++j) {
+          row->pairs.push_back(
+              {at[kFirst] + i, at[kSecond] + j,
+               [maker = *this, first = firsts[i], second = seconds[j]](Given& given) {
+                 return maker.template PrepareBoth<kFirst, kSecond>(
+                     given, first, second, std::index_sequence_for<A...>());
+               }});
+        }
+      }
+    }
+  }
+
+  template <size_t kFirst, size_t... kPlaces>
+  void AddPairsOf(Row* row, const std::vector<size_t>& at, std::index_sequence<kPlaces...>) const {
+    (AddPairs<kFirst, kPlaces>(row, at), ...);
+  }
+
   template <size_t... kPlaces>
   void AddAll([[maybe_unused]] Row* row, std::index_sequence<kPlaces...>) const {
-    (AddBorders<kPlaces>(row), ...);
+    std::vector<size_t> at;  // where the borders of each parameter begin
+    ((at.push_back(row->borders.size()), AddBorders<kPlaces>(row)), ...);
+    (AddPairsOf<kPlaces>(row, at, std::index_sequence_for<A...>()), ...);
   }
 };
 
@@ -278,6 +338,9 @@ class BorderWalk {
   void OnOtherThreads(const Row& row);
   void InAChild(const Row& row);
   void InAHostFunction(const Row& row);
+  // Which of two errors it tells, where two arguments are wrong: a line for every two arguments,
+  // and one for every two values of which it tells the other.
+  std::vector<std::string> OrderOf(const Row& row);
 
   // The functions that there were rows of, and which failures each has said.
   const std::map<std::string, Codes>& said() const { return said_; }

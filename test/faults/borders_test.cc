@@ -2,6 +2,13 @@
 //
 // The walk of borders over C++: see borders.h. test/headers/calls_test.py fails where a public
 // function has no row.
+//
+// Which of two errors a function tells is a promise, too: order_of_errors.txt has it.
+// CUGUEST_TEST_ORDER=FILE writes it anew.
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
 
 #include "subprojects/cudasim/test/support/child.h"
 #include "test/faults/cc_parameters.h"
@@ -56,6 +63,24 @@ BOOST_AUTO_TEST_CASE(of_toolkit_libraries) {
 }
 BOOST_AUTO_TEST_CASE(of_toolkit_libraries_at_exit) {
   EndWith("of_toolkit_libraries_at_exit", BordersOfLibraries());
+}
+
+BOOST_AUTO_TEST_CASE(tells_the_same_of_two_errors) {
+  BorderWalk walk("the order of errors");
+  std::set<std::string> found;
+  for (const Row& row : Joined({BordersOfCore(), BordersOfMemory(), BordersOfCode(),
+                                BordersOfBridge(), BordersOfLibraries()})) {
+    for (std::string& line : walk.OrderOf(row)) found.insert(std::move(line));
+  }
+  if (const char* const name = std::getenv("CUGUEST_TEST_ORDER"); name != nullptr) {
+    std::ofstream file(name);
+    for (const std::string& line : found) file << line << "\n";
+  }
+  std::ifstream file(CUGUEST_TEST_ORDER_OF_ERRORS);
+  std::set<std::string> kept;
+  for (std::string line; std::getline(file, line);) kept.insert(line);
+  for (const std::string& line : kept) BOOST_TEST(found.count(line) == 1u, "no longer: " << line);
+  for (const std::string& line : found) BOOST_TEST(kept.count(line) == 1u, "now: " << line);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
