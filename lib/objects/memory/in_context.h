@@ -28,15 +28,21 @@ struct EndOutcome {
   const char* reason;
 };
 
+// `call` with `context` current and captures relaxed, in this order: that the context is gone is
+// told first.
+template <typename Call>
+EndOutcome CallIn(const ContextRef& context, const Call& call) noexcept {
+  const ContextGuard guard(context);
+  if (!guard.ok()) return {guard.result(), guard.advice()};
+  const RelaxedScope relaxed;
+  return {relaxed.ok() ? call() : relaxed.result(), ""};
+}
+
 // CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context.
 template <typename End>
 EndOutcome EndIn(const ContextRef& context, const End& end) noexcept {
   const ContextHold hold(context);
-  if (hold.result() != CUDA_SUCCESS) return {hold.result(), ""};
-  const RelaxedScope relaxed;
-  if (!relaxed.ok()) return {relaxed.result(), ""};
-  const ContextGuard guard(context);
-  return {guard.ok() ? end() : guard.result(), guard.advice()};
+  return hold.result() == CUDA_SUCCESS ? CallIn(context, end) : EndOutcome{hold.result(), ""};
 }
 
 // `create` writes the handle of a new object; of a failure, `text` says what was done and

@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/devices.h"
 #include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
-#include "lib/guard/relaxed_scope.h"
+#include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
 #include "lib/status/object_text.h"
@@ -61,11 +60,7 @@ std::string WhyNoAccess(Device device, Device peer) {
 template <typename Call>
 CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Call& call) noexcept {
   const CUresult life = peer.Check();
-  if (life != CUDA_SUCCESS) return life;
-  const ContextGuard guard(context);
-  if (!guard.ok()) return guard.result();
-  const internal::RelaxedScope relaxed;
-  return relaxed.result() == CUDA_SUCCESS ? call() : relaxed.result();
+  return life == CUDA_SUCCESS ? internal::CallIn(context, call).code : life;
 }
 
 // What the objects of one pair share. The driver has one switch for them all.

@@ -127,6 +127,19 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
   REFUSES(Array::Create(ContextRef(), kPlane).status(), kFailedPrecondition, "create an array");
 }
 
+BOOST_AUTO_TEST_CASE(dead_context_wins_over_capture_mode, *OnlySim()) {
+  Array array;
+  {
+    const Owner owner;
+    array = Created(owner);
+  }
+  OwnContext::DestroyIdle();
+  Sim::FailCall("cuThreadExchangeStreamCaptureMode", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  REFUSES(array.Release(), kFailedPrecondition, "gone with its context");
+  BOOST_TEST(array.empty());
+  Sim::ClearFaults();
+}
+
 // The driver crashes on the handle of an array whose context came back, so that must not reach it.
 BOOST_AUTO_TEST_CASE(a_context_that_came_back_is_another, *NeedsDriver(12000, "cuCtxGetId")) {
   PrimaryContext first = PrimaryContext::Retain(Device::Borrow(0));
