@@ -141,15 +141,16 @@ CUresult AskDeviceOnce(const ObjectDriver& driver, const ContextRef& context,
 // Frees memory of no context, at once. That works with nothing current, or any living context, but
 // not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
 // again, so then it is done where nothing is current: on a thread of its own, which must not be
-// given the process's signals. `*reason` where there is no such thread.
-CUresult FreeOfNoContext(const ObjectDriver& driver, CUdeviceptr pointer,
-                         const char** reason) noexcept {
+// given the process's signals.
+EndOutcome FreeOfNoContext(const ObjectDriver& driver, CUdeviceptr pointer) noexcept {
+  const RelaxedScope relaxed_here;
+  if (!relaxed_here.ok()) return {relaxed_here.result(), ""};
   struct Call {
     const ObjectDriver& driver;
     CUdeviceptr pointer;
     CUresult code;
   } call{driver, pointer, driver.MemFree(pointer)};
-  if (call.code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return call.code;
+  if (call.code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return {call.code, ""};
   const auto run = [](void* data) -> void* {
     auto* const its = static_cast<Call*>(data);
     const RelaxedScope relaxed;
@@ -164,12 +165,9 @@ CUresult FreeOfNoContext(const ObjectDriver& driver, CUdeviceptr pointer,
   pthread_t thread;
   const bool is_running = pthread_create(&thread, nullptr, run, &call) == 0;
   pthread_sigmask(SIG_SETMASK, &callers, nullptr);
-  if (!is_running) {
-    *reason = kNoThread;
-    return CUDA_ERROR_OPERATING_SYSTEM;
-  }
+  if (!is_running) return {CUDA_ERROR_OPERATING_SYSTEM, kNoThread};
   pthread_join(thread, nullptr);
-  return call.code;
+  return {call.code, ""};
 }
 
 absl::Status CheckValues(const void* values, std::size_t count) {
@@ -325,7 +323,7 @@ absl::Status OwnedMemory::Release() {
         "here: free it on that thread, or with FreeAsync() in a stream that waits for its work"));
   }
   const MemoryRange range = range_;
-  const Outcome outcome = TryFree(stream_);
+  const EndOutcome outcome = TryFree(stream_);
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
 }
@@ -336,7 +334,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   if (IsEmpty(stream)) return NoStream(FreeText(range));
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemFreeAsync).status());
-  const Outcome outcome = TryFreeIn(stream, StreamUse());
+  const EndOutcome outcome = TryFreeIn(stream, StreamUse());
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
 }
@@ -366,14 +364,14 @@ bool OwnedMemory::IsOfAnotherThread() const noexcept {
 }
 
 // When the stream's context is gone, nothing of the stream still uses the memory.
-OwnedMemory::Outcome OwnedMemory::TryFree(const StreamRef& stream) noexcept {
+EndOutcome OwnedMemory::TryFree(const StreamRef& stream) noexcept {
   if (IsEmpty(stream)) return TryFreeAtOnce();
-  const Outcome outcome = TryFreeIn(stream, use_);
+  const EndOutcome outcome = TryFreeIn(stream, use_);
   return outcome.reason == kStreamIsOver ? TryFreeAtOnce() : outcome;
 }
 
 // Behind the work of its own stream, which has ended: `last`, or nullptr if there is no such event.
-OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
+EndOutcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* const driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
@@ -402,8 +400,7 @@ OwnedMemory::Outcome OwnedMemory::TryFreeBehind(CUevent last) noexcept {
   return Settle(code);
 }
 
-OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
-                                            const StreamUse& use) noexcept {
+EndOutcome OwnedMemory::TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept {
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
@@ -425,16 +422,13 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream,
   return {CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver};
 }
 
-OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
+EndOutcome OwnedMemory::TryFreeAtOnce() noexcept {
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* driver = TryObjectDriver(&code);
   if (driver == nullptr) return Settle(code);
   if (range_.context.get() == nullptr) {
-    const RelaxedScope relaxed;
-    const char* reason = "";
-    code = relaxed.result();
-    if (code == CUDA_SUCCESS) code = FreeOfNoContext(*driver, range_.pointer, &reason);
-    return Settle(code, reason);
+    const EndOutcome freed = FreeOfNoContext(*driver, range_.pointer);
+    return Settle(freed.code, freed.reason);
   }
   const EndOutcome ended = EndIn(range_.context, [&] {
     return is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))
@@ -444,12 +438,12 @@ OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
                                                        : Settle(ended.code, ended.reason);
 }
 
-OwnedMemory::Outcome OwnedMemory::SettleGone() noexcept {
+EndOutcome OwnedMemory::SettleGone() noexcept {
   static_cast<void>(Leak());
   return {CUDA_ERROR_CONTEXT_IS_DESTROYED, "the memory is gone with its context"};
 }
 
-OwnedMemory::Outcome OwnedMemory::Settle(CUresult code, const char* reason) noexcept {
+EndOutcome OwnedMemory::Settle(CUresult code, const char* reason) noexcept {
   if (code == CUDA_SUCCESS) static_cast<void>(Leak());
   // The process is ending, and the driver takes everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;

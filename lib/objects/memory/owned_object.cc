@@ -47,7 +47,7 @@ absl::Status OwnedObject::Release() {
   if (handle_ == 0) return absl::OkStatus();
   const unsigned long long handle = handle_;
   const ContextRef context = context_;
-  const Outcome outcome = TryDestroy();
+  const EndOutcome outcome = TryDestroy();
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, DestroyText(kind_, handle, context), outcome.reason);
   return absl::OkStatus();
 }
@@ -56,7 +56,7 @@ void OwnedObject::End() noexcept {
   if (handle_ != 0) static_cast<void>(TryDestroy());
 }
 
-OwnedObject::Outcome OwnedObject::TryDestroy() noexcept {
+EndOutcome OwnedObject::TryDestroy() noexcept {
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* const driver = TryObjectDriver(&code);
   if (driver == nullptr) {

@@ -24,6 +24,8 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+struct EndOutcome;  // lib/objects/memory/in_context.h
+
 class CUGUEST_API OwnedMemory {
  public:
   static absl::StatusOr<OwnedMemory> Allocate(const ContextRef& context, const ElementType& type,
@@ -72,23 +74,17 @@ class CUGUEST_API OwnedMemory {
   }
 
  private:
-  // What came of freeing, without a text: a destructor must not need memory.
-  struct Outcome {
-    CUresult code;
-    const char* reason;
-  };
-
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
   void End() noexcept;
   static CUresult FreeQuietly(OwnedMemory& memory) noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
-  Outcome TryFree(const StreamRef& stream) noexcept;
-  Outcome TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept;
-  Outcome TryFreeBehind(CUevent last) noexcept;
-  Outcome TryFreeAtOnce() noexcept;
-  Outcome Settle(CUresult code, const char* reason = "") noexcept;
-  Outcome SettleGone() noexcept;
+  EndOutcome TryFree(const StreamRef& stream) noexcept;
+  EndOutcome TryFreeIn(const StreamRef& stream, const StreamUse& use) noexcept;
+  EndOutcome TryFreeBehind(CUevent last) noexcept;
+  EndOutcome TryFreeAtOnce() noexcept;
+  EndOutcome Settle(CUresult code, const char* reason = "") noexcept;
+  EndOutcome SettleGone() noexcept;
 
   MemoryRange range_;
   StreamRef stream_;          // in whose order it is freed; empty: in none

@@ -17,6 +17,8 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+struct EndOutcome;  // lib/objects/memory/in_context.h
+
 // Destroyed in the incarnation of the context that it was made in, and with that.
 class CUGUEST_API OwnedObject {
  public:
@@ -48,13 +50,7 @@ class CUGUEST_API OwnedObject {
   }
 
  private:
-  // What came of destroying, without a text: a destructor must not need memory.
-  struct Outcome {
-    CUresult code;
-    const char* reason;
-  };
-
-  Outcome TryDestroy() noexcept;
+  EndOutcome TryDestroy() noexcept;
   void End() noexcept;
 
   unsigned long long handle_ = 0;
