@@ -29,6 +29,16 @@ NESTED = {
 }
 SOURCES = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inl"}
 
+# Headers that went to where the product is that they belong to.
+OBJECTS = (
+    "array capture_scope code_image copy device_buffer device_ptr device_view graph host_span jit kernel launch linker memory"
+    " module occupancy param_buffer peer_access pinned_buffer pinned_pages pitched_view stream stream_protocol"
+    " surface_object texture_object typed_kernel").replace(" ", "|")
+MOVED = {
+    rf'(?<=[<"])cuguest/(?=(?:{OBJECTS})\.h[>"])': "cuguest/objects/",
+    r'(?<=[<"])cuguest/runtime/(?=(?:cublas|cufft|cusolver|cusparse|library|nccl)\.h[>"])': "cuguest/libraries/",
+}
+
 # All are looked for at once, so that no result is renamed again: error_text.h becomes what was error.h.
 RENAMED = {
     r'(?<=[<"])cuguest/error\.h(?=[>"])': "cuguest/status.h",
@@ -273,6 +283,8 @@ def migrate(text):
             text = include(text, "cuguest/sharing.h")
         if re.search(r"\bcuguest::ToStatus\(", text):
             text = include(text, "cuguest/status.h")
+    for pattern, new in MOVED.items():
+        text = re.sub(pattern, new, text)
     left = [(text.count("\n", 0, match.start()) + 1, advice)
             for pattern, advice in BY_HAND.items() for match in re.finditer(pattern, text)]
     return text, sorted(left)

@@ -86,11 +86,23 @@ def write_pages(source):
         shutil.copy(ROOT / "docs" / picture, source)
 
 
+# The products, by the folder of their headers.
+PRODUCTS = {
+    "cuguest": "Contexts", "cuguest/objects": "Streams, memory, device code, launches and graphs",
+    "cuguest/runtime": "The bridge to the CUDA runtime", "cuguest/libraries": "Libraries of the toolkit",
+    "cuguest/testing": "Tests", "cudasim": "The simulation",
+}
+
+
 def write_reference(source):
     names = [str(header) for header in headers()]
-    write(source / "reference" / "index.rst", titled("API") + "What each header declares. "
-          ":doc:`Headers <../headers>` says which one to include, :doc:`Names <../names>` which one has a name.\n\n"
-          + toctree([f"{name.removeprefix('cuguest/')} <{name.removesuffix('.h')}>" for name in names], "maxdepth: 1"))
+    text = titled("API") + "What each header declares. " \
+        ":doc:`Headers <../headers>` says which one to include, :doc:`Names <../names>` which one has a name.\n\n"
+    for folder, caption in PRODUCTS.items():
+        of_it = [name for name in names if str(pathlib.Path(name).parent) == folder]
+        entries = [f"{name.removeprefix('cuguest/')} <{name.removesuffix('.h')}>" for name in of_it]
+        text += toctree(entries, f"caption: {caption}", "maxdepth: 1") + "\n"
+    write(source / "reference" / "index.rst", text)
     for name in names:
         write(source / "reference" / f"{name.removesuffix('.h')}.rst",
               titled(name) + f".. doxygenfile:: {name}\n   :sections: {SECTIONS}\n")

@@ -24,14 +24,14 @@ struct Type {
   bool output_is_half;
 };
 
-constexpr Type kTypes[] = {
+constexpr Type kTransformTypes[] = {
     {0x29, "C2C", 8, 8, false, false}, {0x2a, "R2C", 4, 8, false, true},
     {0x2c, "C2R", 8, 4, true, false},  {0x69, "Z2Z", 16, 16, false, false},
     {0x6a, "D2Z", 8, 16, false, true}, {0x6c, "Z2D", 16, 8, true, false},
 };
 
 const Type* Find(int value) noexcept {
-  for (const Type& type : kTypes) {
+  for (const Type& type : kTransformTypes) {
     if (type.value == value) return &type;
   }
   return nullptr;

@@ -36,8 +36,8 @@ void Require(bool fine, const char* what) {
   std::exit(1);
 }
 
-const Driver* FindDriver() {
-  const auto driver = Driver::GetInitialized();
+const cuguest::ObjectDriver* FindDriver() {
+  const auto driver = cuguest::ObjectDriver::GetInitialized();
   if (!driver.ok()) {
     std::printf("no driver: %s\n", std::string(driver.status().message()).c_str());
     return nullptr;

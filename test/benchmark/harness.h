@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 
 namespace cuguest_benchmark {
@@ -47,7 +47,7 @@ T Take(T object) {
 }
 
 // The driver, initialised, after a line that says which it is; nullptr if there is none.
-const cuguest::Driver* FindDriver();
+const cuguest::ObjectDriver* FindDriver();
 
 // A floating context on device 0; nullptr if it cannot be made.
 CUcontext MakeContext(const cuguest::Driver& driver);

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "cuguest/context_ref.h"
-#include "cuguest/driver.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "test/benchmark/harness.h"
 
@@ -32,7 +32,7 @@ constexpr int kMostThreads = 16;
 
 // What every row works with. Made before the first row.
 struct World {
-  const cuguest::Driver* driver;
+  const cuguest::ObjectDriver* driver;
   CUcontext user;     // of cuCtxCreate
   CUcontext other;    // another one
   CUcontext primary;  // of device 0, the runtime's

@@ -17,6 +17,10 @@ root = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = """\
 #include "cuguest/error.h"  // #include "cuguest/status.h"
 #include <cuguest/error_text.h>  // #include <cuguest/error.h>
+#include "cuguest/device_buffer.h"  // #include "cuguest/objects/device_buffer.h"
+#include <cuguest/runtime/cublas.h>  // #include <cuguest/libraries/cublas.h>
+#include "cuguest/runtime/device_buffer.h"  // #include "cuguest/runtime/device_buffer.h"
+#include "cuguest/objects/stream.h"  // #include "cuguest/objects/stream.h"
 #include "other/cuguest/error.h"  // #include "other/cuguest/error.h"
 #include "cuguest/testing/sim.h"  // #include "cudasim/sim.h"
 #include "cuguest/testing/sim_library.h"  // #include "cudasim/sim_library.h"

@@ -14,7 +14,8 @@ import sys
 root = pathlib.Path(sys.argv[1])
 # Each page of these belongs to a program of the same name, in the folder of examples/ of the same name.
 with_program = {folder: sorted((root / "docs" / folder).glob("*.md")) for folder in ("facts", "adoption")}
-rooms = sorted(page for page in (root / "lib").glob("*/README.md") if not page.parent.is_symlink())
+rooms = sorted(page for pattern in ("*/README.md", "objects/*/README.md") for page in (root / "lib").glob(pattern)
+               if not page.parent.is_symlink())
 pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), []), *rooms]
 failures = []
 checked = 0
@@ -79,7 +80,7 @@ for tier, names in re.findall(r"^\| (\w) \| ([^|]*) \|", (root / "docs" / "heade
     tiers.update(dict.fromkeys(re.findall(r"`([\w/.]+)`", names), tier))
 for header in sorted((root / "include" / "cuguest").rglob("*.h")):
     name = str(header.relative_to(root / "include" / "cuguest"))
-    if not name.startswith("internal/"):
+    if "internal/" not in name:
         tier = re.search(r"\btier: (\w)", header.read_text())[1]
         check(tiers.pop(name, None) == tier, f"docs/headers.md does not list {name} as of tier {tier}")
 for name in tiers:
@@ -116,7 +117,7 @@ for page, program in programs_of.items():
         check(" ".join(block.split()) in source, f"docs/{name}: {block.splitlines()[0]} ... is not in its program")
 
 cases = set()
-for source in (root / "test" / "runtime").glob("*_test.cc"):
+for source in [*(root / "test" / "runtime").glob("*_test.cc"), *(root / "test" / "libraries").glob("*_test.cc")]:
     cases.update(re.findall(r"^BOOST_AUTO_TEST_CASE\((\w+)", source.read_text(), re.M))
 # What the toolkit does not have.
 NOTHING = ("texture and surface reference", "no runtime call takes", "the runtime has none", "no conversion")

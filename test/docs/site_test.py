@@ -36,7 +36,7 @@ architecture contributing abi migration glossary changelog""".split()
 # A word, and pages that a search for it has to find.
 FOUND = {
     "fork": ["guarantees", "notes", "reference/cuguest/context_guard", "reference/cuguest/driver"],
-    "captur": ["glossary", "reference/cuguest/capture_scope"],
+    "captur": ["glossary", "reference/cuguest/objects/capture_scope"],
 }
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 failures = []

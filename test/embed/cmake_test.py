@@ -69,7 +69,7 @@ with scratch() as tmp:
     by_meson = pathlib.Path(meson_build).resolve()
     for target, by in {
             "cuguest_core": "lib/libcuguest-core.a.p/",
-            "cuguest": "lib/libcuguest_embedded.a.p/",
+            "(cuguest|cuguest-objects|cuguest-libraries)": "lib/libcuguest_embedded.a.p/",
             "cudasim": "subprojects/cudasim/libcudasim.a.p/",
             "cudasim_image": "subprojects/cudaimage/libcudaimage.a.p/",
             "cudasim_driver": "subprojects/cudasim/sim/lib(cuda.so.1|driver.a|exports.a).p/",

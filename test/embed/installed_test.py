@@ -22,13 +22,33 @@ PARENT = HERE / "parent"
 SIM_LIBRARIES = {"shared": "auto", "static": "disabled"}
 SUFFIX = "embed_test"
 # In an order in which each needs only those before it, and the pkg-config files that each brings.
-PARTS = {"core": ["cuguest-core"], "runtime": [], "library": ["cuguest", "cuguest-runtime"], "testing": ["cuguest-testing"],
-         "tools": []}
+PARTS = {"core": ["cuguest-core"], "runtime": [], "library": ["cuguest"], "objects": ["cuguest-objects"],
+         "bridge": ["cuguest-runtime"], "libraries": ["cuguest-libraries"], "testing": ["cuguest-testing"], "tools": []}
 NOTHING = {"shared": [], "static": ["runtime", "tools"]}  # of a build of this kind
-CORE_GUEST = """
+# What each part is enough for, with those before it.
+GUESTS = {
+    "core": """
 #include "cuguest/context_guard.h"
-extern "C" int Guarded(CUcontext context) { return cuguest::ContextGuard(context).result(); }
-"""
+extern "C" int Call(CUcontext context) { return cuguest::ContextGuard(context).result(); }
+""",
+    "library": """
+#include "cuguest/driver.h"
+extern "C" bool Call() { return cuguest::Driver::GetInitialized().ok(); }
+""",
+    "objects": """
+#include "cuguest/objects/driver.h"
+#include "cuguest/objects/stream.h"
+extern "C" bool Call(cuguest::StreamRef* stream) { return stream->Synchronize().ok() && cuguest::ObjectDriver::Get().ok(); }
+""",
+    "bridge": """
+#include "cuguest/runtime/error.h"
+extern "C" bool Call(cudaError_t code) { return cuguest::runtime::ToStatus(code, "copy").ok(); }
+""",
+    "libraries": """
+#include "cuguest/libraries/cufft.h"
+extern "C" void* Call() { return new cuguest::runtime::CufftPlans; }
+""",
+}
 
 
 def install(build, prefix):
@@ -61,10 +81,12 @@ def install_parts(build, prefix):
         env = environment(PKG_CONFIG_PATH=os.pathsep.join(str(file.parent) for file in prefix.rglob("*.pc")))
         flags = [run("pkg-config", "--cflags", "--libs", package, env=env).split() for package in packages
                  if shutil.which("pkg-config")]
-        if part == "core" and flags:
-            (build / "guest.cc").write_text(CORE_GUEST)
-            run(compiler, "-std=c++17", "-fPIC", "-shared", "-Wl,-z,defs", build / "guest.cc", "-o", build / "guest.so", *flags[0],
+        if part in GUESTS and flags:
+            (build / "guest.cc").write_text(GUESTS[part])
+            run(compiler, "-std=c++17", "-fPIC", "-shared", build / "guest.cc", "-o", build / "guest.so", *flags[0],
                 *toolkit_flags(toolkit))
+            missing = [line for line in run("nm", "-uC", build / "guest.so").splitlines() if "cuguest" in line]
+            check(f"a guest of {part} links", kind == "shared" or not missing, missing)
     run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", build / "whole")
     whole = set(files_below(build / "whole"))
     rest = whole - set().union(*parts.values())
@@ -126,7 +148,7 @@ with scratch() as tmp:
     else:
         names = run("nm", "-C", libdir / "libcuguest.a")
         check("the namespace has the suffix", f"_{SUFFIX}::ContextRef::" in names)
-        sections = run("readelf", "-SW", libdir / "libcuguest.a")
+        sections = run("readelf", "-SW", libdir / "libcuguest-objects.a")
         check("each function is a section", ".text._ZN" in sections and "CopyElements" in sections)
     for tool in tools:
         out = tmp / tool

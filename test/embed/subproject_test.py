@@ -58,8 +58,9 @@ with scratch() as tmp:
     log = run(*meson, "setup", tmp / "untested", parent, "--force-fallback-for=cuguest", "-Dcuguest:tests=disabled",
               f"-Dcuguest:default_library={kind}", *toolkit_options(toolkit, "cuguest:toolkit_include"), env=env)
     targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tmp / "untested"))}
+    ours = {"cuguest", "cuguest-core", "cuguest_embedded", *(["cuguest-objects", "cuguest-libraries"] if kind == "static" else [])}
     check("tests=disabled: configures the library and no simulation",
-          targets == {"cuguest", "cuguest-core", "cuguest_embedded", "picture", "viewer"} and "python" not in log.lower(), targets)
+          targets == {*ours, "picture", "viewer"} and "python" not in log.lower(), targets)
 
     # A parent with tests, and with options of its own that reach us: its sources are one each
     # target, which those of the library cannot be, and its archives are for programs only. What would be built

@@ -17,7 +17,8 @@ from flags import headers_that_can_be_included, system_includes
 
 root, build, compiler = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 HEADERS = headers_that_can_be_included(
-    sorted((root / "include" / "cuguest" / "runtime").glob("*.h")), build, compiler)
+    sorted(path for folder in ("runtime", "libraries") for path in (root / "include" / "cuguest" / folder).glob("*.h")),
+    build, compiler)
 KINDS = """
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 inline int Function() { static int s_calls = 0; return ++s_calls; }

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """calls_test.py SOURCE_ROOT
 
-Every public function of the bridge is named in one of test/runtime/*_calls.cc, so that the tests of what no
-call may do (undisturbed_test.cc, reentry_test.cc, and the walk over faults, test/faults) cannot forget one; and every
-one of the headers below it that may call the driver or somebody's code, in test/process/reentry_test.cc and, if it
-calls the driver, in test/faults/core_calls.cc; and every one of c.h that may, in test/faults/c_calls.cc. Each but those
-of toolkit libraries has a row in the walk of borders, test/faults/*_borders.cc.
+Every public function of the bridge, of the libraries and of the objects is named in a *_calls.cc of test/runtime or
+test/libraries, so that the tests of what no call may do (undisturbed_test.cc, reentry_test.cc, and the walk over faults,
+test/faults) cannot forget one; and every one of the headers below it that may call the driver or somebody's code, in
+test/process/reentry_test.cc and, if it calls the driver, in test/faults/core_calls.cc; and every one of c.h that may, in
+test/faults/c_calls.cc. Each but those of toolkit libraries has a row in the walk of borders, test/faults/*_borders.cc.
 """
 
 import pathlib
@@ -17,9 +17,9 @@ root = pathlib.Path(sys.argv[1])
 include = root / "include" / "cuguest"
 # NCCL keeps a reference to the primary context, and answers failures of the driver itself: the walks take that for ours.
 # test/libraries/nccl_test.cc has the scope's own calls fail.
-WITHOUT_ROWS = {include / "runtime" / "nccl.h"}
-HEADERS = sorted(set(include.glob("runtime/*.h")) - WITHOUT_ROWS) + [
-    include / name
+WITHOUT_ROWS = {include / "libraries" / "nccl.h"}
+HEADERS = sorted({*include.glob("runtime/*.h"), *include.glob("libraries/*.h")} - WITHOUT_ROWS) + [
+    include / "objects" / name
     for name in ("array.h", "copy.h", "device_buffer.h", "device_view.h", "kernel.h", "launch.h", "linker.h",
                  "memory.h", "module.h", "occupancy.h", "peer_access.h", "pinned_buffer.h", "pinned_pages.h", "pitched_view.h",
                  "stream.h", "stream_protocol.h", "surface_object.h", "texture_object.h")]
@@ -154,12 +154,13 @@ def named_in(paths):
     return found
 
 
-named = named_in(str(path.relative_to(root)) for path in sorted(root.glob("test/runtime/*_calls.cc")))
+named = named_in(str(path.relative_to(root)) for folder in ("runtime", "libraries")
+                 for path in sorted(root.glob(f"test/{folder}/*_calls.cc")))
 faulted = named_in(("test/faults/core_calls.cc", "test/faults/c_calls.cc", "test/runtime/code_calls.cc"))
 
 missing = sorted(set(declared) - named)
 lower = {}
-for header in sorted(include.glob("*.h")):
+for header in sorted([*include.glob("*.h"), *include.glob("objects/*.h")]):
     if header in HEADERS or header.name in PURE_HEADERS or header.name == "cxx.h":  # that calls what c.h has
         continue
     for name in functions(plain(header.read_text())):
@@ -167,9 +168,9 @@ for header in sorted(include.glob("*.h")):
             lower[name] = header.name
 unknown = sorted(named - set(declared) - set(lower))
 for name in missing:
-    print(f"not ok: {name} of {declared[name]} is not in test/runtime/*_calls.cc")
+    print(f"not ok: {name} of {declared[name]} is in no *_calls.cc of test/runtime and test/libraries")
 for name in unknown:
-    print(f"not ok: test/runtime/*_calls.cc names {name}, which no header declares")
+    print(f"not ok: a *_calls.cc names {name}, which no header declares")
 
 walked = set(re.findall(r"\w+", (root / "test" / "process" / "reentry_test.cc").read_text()))
 for name, header in sorted(lower.items()):
@@ -187,7 +188,7 @@ for name in sorted(c_functions):
 # Of what works with handles of toolkit libraries no row says what each border value means; of the others not where
 # there is nothing to give: neither a parameter nor an object that may be empty.
 NOTHING_TO_GIVE = re.compile(
-    r"\w+::(Leak|ToString)|Part|ContextRef::Current|CountDevices|CurrentDevice|Device::Borrow|Driver::\w+|HostScope|IncidentCount|"
+    r"\w+::(Leak|ToString)|Part|ContextRef::Current|CountDevices|CurrentDevice|Device::Borrow|(?:Object)?Driver::\w+|HostScope|IncidentCount|"
     r"IncidentListener|ProblemOf|QueryVersions|CheckSharing")
 bordered = set()
 for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "library_borders.cc", "memory_borders.cc"):

@@ -22,6 +22,8 @@ from flags import for_nvcc, headers_that_can_be_included, system_includes
 root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3]
 nvcc = sys.argv[4] if len(sys.argv) > 4 else None
 INCLUDE = root / "include"
+# By the folder of the header.
+NAMESPACES = {"runtime": "runtime", "libraries": "runtime", "testing": "testing"}
 
 
 def snippets(header):
@@ -85,7 +87,7 @@ def as_program(number, header, line, text, around):
     if rest:
         place = f'#line {line + text.count(chr(10)) - rest.count(chr(10))} "{header}"\n'
         rest = f"Anything Run() {{\n{place}{rest}\nreturn 0;\n}}\n"
-    inner = next((inner for inner in ("runtime", "testing") if f"/{inner}/" in header), "")
+    inner = next((inner for folder, inner in NAMESPACES.items() if f"/{folder}/" in header), "")
     spaces = "using namespace cuguest;\n" + (f"using namespace cuguest::{inner};\n" if inner else "")
     return f"namespace snippet_{number} {{\n{spaces}{around}\n{function}{rest}}}\n"
 

@@ -37,7 +37,9 @@ library = sorted(p for p in (root / "lib").rglob("*") if p.suffix in (".cc", ".h
 
 def mirrored(path):
     beside = path.with_suffix(".h")
-    return tiers.get(f"cuguest/{path.stem}.h", banner_tier(beside) if beside.exists() else None)
+    room = path.relative_to(root / "lib").parts[0]
+    folder = f"{room}/" if room in ("objects", "libraries") else ""
+    return tiers.get(f"cuguest/{folder}{path.stem}.h", banner_tier(beside) if beside.exists() else None)
 
 
 for path in library:

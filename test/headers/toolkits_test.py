@@ -123,7 +123,7 @@ def versions(folders):
 
 
 def library_sources():
-    lists = [root / "lib" / "core.list", root / "lib" / "library.list",
+    lists = [*(root / "lib" / f"{name}.list" for name in ("core", "heart", "objects", "libraries")),
              root / "subprojects" / "cudaimage" / "src" / "sources.list"]
     return [each.parent / name for each in lists for name in each.read_text().split()]
 

@@ -130,9 +130,9 @@ with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count())) as pool:
         report(f"each guard, {compiler} {' '.join(level)}", problem)
 
 # Not those of the toolkit's libraries, which may be missing.
-names = sorted(str(path.relative_to(root / "include")) for folder in ("cuguest", "cuguest/runtime")
-               for path in (root / "include" / folder).glob("*.h")
-               if not re.search(r"#include [<\"](cu(blas|fft|solver|sparse)|cuguest/runtime/cu)", path.read_text()))
+names = sorted(str(path.relative_to(root / "include")) for folder in ("", "objects", "runtime", "libraries")
+               for path in (root / "include" / "cuguest" / folder).glob("*.h")
+               if not re.search(r"#include [<\"](cu(blas|fft|solver|sparse)|cuguest/libraries/cu)", path.read_text()))
 if not library:
     names = re.findall(r'#include "(.*)"', (USED / "guards.cc").read_text().split("#ifdef")[0])
 text = "".join(f'#include "{name}"\n' for name in names)
@@ -143,7 +143,8 @@ for compiler in installed if options.extent == "whole" else installed[:1]:
                difference(plain, says(compiler, text, *words)))
 
 if library and options.extent == "whole":
-    folders = {"lib/core.list": "lib", "lib/library.list": "lib", "subprojects/cudaimage/src/sources.list": "lib/image/src"}
+    folders = {**{f"lib/{name}.list": "lib" for name in ("core", "heart", "objects", "libraries")},
+               "subprojects/cudaimage/src/sources.list": "lib/image/src"}
     for order in (list(folders), list(reversed(folders))):
         sources = "".join(f'#include "{folders[name]}/{source}"\n' for name in order
                           for source in (root / name).read_text().split())

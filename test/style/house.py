@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """house.py SOURCE_ROOT [--names]
 
-How large the house is: lines of code and of comments, files, public types, the largest room. --names prints the
-public types instead, with their headers.
+How large the house is, by product: lines of code and of comments, files, public types, the largest room. --names prints
+the public types instead, with their headers.
 
 A line of code has something on it that is not a comment. A public type is a class, struct or enumeration of a public
 header that is in no other type and in no namespace `internal` or `impl`; those of c.h are not counted.
@@ -91,18 +91,28 @@ def main():
             for name in names:
                 print(f"{name:28}{header}")
         return
-    library = [path for path in below("include", "lib") if "capi" not in path.parts]
+    heart_rooms = "acquire cache capi core guard share stack status".split()
+    products = {
+        "heart and conversions": [
+            *(path for path in below("include/cuguest") if path.parent.name in ("cuguest", "runtime") or
+              path.parent == include / "internal"), *below(*(f"lib/{room}" for room in heart_rooms))],
+        "objects": below("include/cuguest/objects", "lib/objects"),
+        "libraries": below("include/cuguest/libraries", "lib/libraries"),
+    }
+    names = collections.Counter()
+    for header, found_here in found.items():
+        names["heart and conversions" if header.parts[0] not in products else header.parts[0]] += len(found_here)
+    for product, files in products.items():
+        code, comment = count(files)
+        print(f"{product:24}{len(files):4} files {code:7,} lines of code {comment:7,} of comments {names[product]:4} public types")
     rooms = collections.Counter(path.parent.relative_to(root) for path in below("lib", suffixes={".cc"}))
     room, sources = rooms.most_common(1)[0]
     code, comment = count(below("include"))
-    hidden = sum(len(re.findall(r"\bCUGUEST_HIDE\b", path.read_text())) for path in below("include"))
     rows = {
-        "code of include and lib, without the C API": f"{count(library)[0]:,}",
         "code of test/, C++ and C": f"{count(below('test'))[0]:,}",
         "code of test/, Python": f"{count(below('test', suffixes={'.py'}))[0]:,}",
-        "files": f"{len(tracked):,}",
-        "public types": f"{sum(map(len, found.values())):,}",
-        "CUGUEST_HIDE in include": f"{hidden:,}",
+        "files outside of subprojects/": f"{sum(path.parts[0] != 'subprojects' for path in tracked):,}",
+        "entries of the heart's driver table": str(len(re.findall(r"^  X\(", (include / "driver_table.h").read_text(), re.M))),
         "lines of comments for one of code in include": f"{comment / code:.2f}",
         f"sources in the largest room, {room}": f"{sources}",
     }

@@ -31,7 +31,6 @@
 #include "examples/support/stage.h"
 
 using cuguest::Driver;
-using cuguest::ObjectDriver;
 
 // The library, in five ways. `context` is where it works: its caller's, or one of its own.
 namespace guest {

@@ -154,11 +154,11 @@ CUGUEST_BEGIN_NAMESPACE
 struct CUGUEST_API ObjectDriver : Driver {
   CUGUEST_HIDE ObjectDriver() = default;
 
-#define CUGUEST_DECLARE_ENTRY(Name, version, symbol, parameters) \
+#define CUGUEST_DECLARE_OBJECT_ENTRY(Name, version, symbol, parameters) \
   CUresult(CUDAAPI* Name) parameters = nullptr;
-  CUGUEST_REQUIRED_OBJECT_ENTRIES(CUGUEST_DECLARE_ENTRY)
-  CUGUEST_OPTIONAL_OBJECT_ENTRIES(CUGUEST_DECLARE_ENTRY)
-#undef CUGUEST_DECLARE_ENTRY
+  CUGUEST_REQUIRED_OBJECT_ENTRIES(CUGUEST_DECLARE_OBJECT_ENTRY)
+  CUGUEST_OPTIONAL_OBJECT_ENTRIES(CUGUEST_DECLARE_OBJECT_ENTRY)
+#undef CUGUEST_DECLARE_OBJECT_ENTRY
 
   /// Driver::Get(), and its further entries, which the first call looks up by its `lookup`.
   /// Errors: those of Driver::Get(), also kTooOld of these entries.

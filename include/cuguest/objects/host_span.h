@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// tier: 0
+// tier: 3
 /// \file
 /// `HostSpan<T>` is a pointer and a count of elements in host memory, for one end of a copy: C++17
 /// has no std::span. Anything contiguous with data(), size() and a value_type converts to one (a
