@@ -41,13 +41,12 @@ MOVED = {
 
 # All are looked for at once, so that no result is renamed again: error_text.h becomes what was error.h.
 RENAMED = {
-    r'(?<=[<"])cuguest/error\.h(?=[>"])': "cuguest/status.h",
     r'(?<=[<"])cuguest/error_text\.h(?=[>"])': "cuguest/error.h",
     r'(?<=[<"])cuguest/testing/(sim|sim_runtime|sim_library)\.h(?=[>"])': r"cudasim/\1.h",
     r"\bcuguest::testing::(Sim\w*)": r"cudasim::\1",
     r"\bCUGUEST_SIM_(NVJITLINK|RUNTIME_VERSION)\b": r"CUDASIM_\1",
     r"\bJudgeVersions\b": "CheckCompatibility",
-    r"\busing cuguest::runtime::CufftLayout;": "using CufftLayout = cuguest::runtime::CufftPlans::Layout;",
+    r"\busing ((?:cuguest::)?runtime)::CufftLayout;": r"using CufftLayout = \1::CufftPlans::Layout;",
     r"\bruntime::CufftLayout\b": "runtime::CufftPlans::Layout",
     r"\busing cuguest::CaptureState;": "",
     r"\b(?:cuguest::)?CaptureState::kNone\b": "CU_STREAM_CAPTURE_STATUS_NONE",
@@ -91,7 +90,15 @@ BY_HAND = {
         "CheckCompatibility() returns an absl::Status; the sentence is that of Explain(versions)",
     r"\bSuggestedShape\b": "a LaunchShape: block.x, and grid.x for min_grid",
     r"\bArrayFormat\b": "a CUDA_ARRAY_DESCRIPTOR: Format, and NumChannels for channels",
-    r"\bCufftScope\s+\w+\s*[({]": "its plan() is handle()",
+    r"(?:\.|->)plan\(\)": "of a CufftScope: handle(), as of the other libraries' scopes",
+    r"\bCaptureState\b(?!::k(?:None|Active|Invalidated|Unknown)\b)":
+        "a std::optional<CUstreamCaptureStatus>, which is std::nullopt where it is not known",
+    r"\bCheckCompatibility\([^;]*\)\.(?:status|sentence)\b":
+        "CheckCompatibility() returns an absl::Status; the sentence is that of Explain(versions)",
+    r"(?:\.|->)(?:Attributes|Parameters)\((?=[^\s)])": "of a Kernel: AttributesIn(context), ParametersIn(context)",
+    r"(?:\.|->)place\(": "of a ParamLayout or a ParamBuffer: parameters(), each a Kernel::Parameter",
+    r"\bauto\s+\w+\s*=\s*(?:cuguest::)?(?:SharedContext|PrimaryContext)::\w+\([^;]*\),\s*\w+\s*=":
+        "what the second one is made of returns the object itself, too: declare each by itself",
     r"\bGuardMode::kExact\b": "an ExactGuard (cuguest/exact_guard.h), which does not move",
     r"\bSetIncidentHandler\b|\bIncidentHandler\b": "an IncidentListener (cuguest/incident_listener.h)",
     r"\bCopy(?:Async)?\((?:[^;]*, *)?(?:\w+::)*(?:HostSpan|as_const|MakeConstSpan|MakeSpan)\b":
@@ -217,7 +224,9 @@ def unwrap_variables(text):
         at = match.end()
         code = code_of(text)
         begins_made = re.compile(rf"\s*{is_made}").match(code, at)
-        gets_made = re.compile(rf"(?<![\w.>]){match[3]}\s*{is_made}").search(code, at, scope_end(code, at))
+        begins_otherwise = not begins_made and re.compile(r"\s*[=({]\s*[^\s;,)}]").match(code, at)
+        gets_made = not begins_otherwise and re.compile(rf"(?<![\w.>]){match[3]}\s*{is_made}").search(
+            code, at, scope_end(code, at))
         if match[1] and (begins_made or gets_made):
             text = text[:match.start()] + match[1] + match[2] + match[3] + text[at:]
             at -= match.end() - match.start() - len(match[1] + match[2] + match[3])
@@ -273,20 +282,43 @@ def include(text, header):
     return f"{text[:at]}#include {of_ours[0][1]}{header}{closing}\n{text[at:]}"
 
 
+def unnamed(text):
+    """(place, advice) of what only the whole file shows."""
+    code = code_of(text)
+    if re.search(r"\busing\s+namespace\s+cuguest\s*;", code):
+        for match in re.finditer(rf"(?<![\w:.>])(?:{'|'.join(NESTED)})\b(?!\s*=)", code):
+            if not re.search(r"\b(?:using|enum|class|struct|typename)\s+(?:class\s+)?$", code[:match.start()]):
+                yield match.start(), f"cuguest::{NESTED[match[0]]}, if it is cuguest's"
+    containers = set(re.findall(r"\bstd::(?:vector|array|string)\b[^;(){}=]*>?\s*&?\s*\b(\w+)\s*[;,(){=]", code))
+    if containers:
+        named = "|".join(sorted(map(re.escape, containers)))
+        for match in re.finditer(rf"(?<![\w:])(?:cuguest::)?Copy(?:Async)?\((?=[^;]*\b(?:{named})\b)", code):
+            yield match.start(), "Upload(view, values) or Download(view, values): the view first"
+
+
+def says_status(text):
+    """Whether it uses what status.h has, which was error.h."""
+    return re.search(r"(?<!runtime::)\b(?:ToStatus|CodeOf)\(", code_of(text))
+
+
 def migrate(text):
     """The text with the new names, and (line, advice) of what is left to do."""
     is_done = re.search(r'[<"]cuguest/status\.h[>"]', text)
     if not is_done:
+        named_codes = re.search(r'[<"]cuguest/error_text\.h[>"]', text)
+        if says_status(text):
+            text = re.sub(r'(?<=[<"])cuguest/error\.h(?=[>"])', "cuguest/status.h", text)
         text = say_status(unwrap_variables(unwrap_calls(EITHER.sub(renamed, text))))
         text = name_devices(text)
         if re.search(r"\bcuguest::CheckSharing\(", text):
             text = include(text, "cuguest/sharing.h")
-        if re.search(r"\bcuguest::ToStatus\(", text):
+        if re.search(r"\bcuguest::ToStatus\(", text) or named_codes and says_status(text):
             text = include(text, "cuguest/status.h")
     for pattern, new in MOVED.items():
         text = re.sub(pattern, new, text)
-    left = [(text.count("\n", 0, match.start()) + 1, advice)
-            for pattern, advice in BY_HAND.items() for match in re.finditer(pattern, text)]
+    left = {(text.count("\n", 0, match.start()) + 1, advice)
+            for pattern, advice in BY_HAND.items() for match in re.finditer(pattern, text)}
+    left |= {(text.count("\n", 0, at) + 1, advice) for at, advice in unnamed(text)}
     return text, sorted(left)
 
 

@@ -35,7 +35,14 @@ const cuguest::ArrayDescription shape = array.description();  // const cuguest::
 using cuguest::runtime::CufftLayout;  // using CufftLayout = cuguest::runtime::CufftPlans::Layout;
 const cuguest::runtime::CufftLayout line = Line(8);  // const cuguest::runtime::CufftPlans::Layout line = Line(8);
 runtime::ArrayFormat format = *ToDriver(channels);  // says: NumChannels
-runtime::CufftScope fft(plans, line, stream);  // says: handle()
+runtime::CufftScope fft(plans, line, stream);  // runtime::CufftScope fft(plans, line, stream);
+Run(fft.plan());  // says: handle()
+using runtime::CufftLayout;  // using CufftLayout = runtime::CufftPlans::Layout;
+const CaptureState state = Ask(stream);  // says: optional
+if (!CheckCompatibility(versions).status.ok()) return;  // says: Explain
+const auto attributes = kernel->Attributes(context);  // says: AttributesIn
+Set(params.place(1));  // says: Kernel::Parameter
+auto one = SharedContext::Create(device), two = SharedContext::Create(device);  // says: by itself
 setenv("CUGUEST_SIM_RUNTIME_VERSION", "12000", 1);  // setenv("CUDASIM_RUNTIME_VERSION", "12000", 1);
 static_assert(ContextGuard::kMaxExactDepth > 8);  // static_assert(ExactGuard::kMaxDepth > 8);
 ContextGuard guard(context, GuardMode::kExact);  // says: ExactGuard
@@ -117,6 +124,21 @@ absl::Status Begin(CUcontext handle) { return cuguest::ToStatus(cuguest::SharedC
 int Count() { return cuguest::CountDevices().value_or(0); }
 absl::Status Check() { return cuguest::CheckSharing(); }
 """
+# Whole files, each by itself, and what they become.
+ALONE = [
+    # The header of the names of codes alone: its new name is the old one of another.
+    ('#include "cuguest/error_text.h"\nconst char* text = Name(code);\n',
+     '#include "cuguest/error.h"\nconst char* text = Name(code);\n', None),
+    ('#include "cuguest/error_text.h"\nabsl::Status status = ToStatus(code, Name(code));\n',
+     '#include "cuguest/error.h"\n#include "cuguest/status.h"\nabsl::Status status = ToStatus(code, Name(code));\n', None),
+    ('#include "cuguest/error.h"\nint code = CodeOf(status);\n', '#include "cuguest/status.h"\nint code = CodeOf(status);\n', None),
+    ('absl::StatusOr<SharedContext> x = absl::UnknownError(""); x = SharedContext::Create(device);\n', None, "object itself"),
+    ("using namespace cuguest;\nDim3 block{32};\n", None, "LaunchShape::Dim3"),
+    ("Dim3 block{32};\n", None, None),
+    ("using namespace cuguest;\nusing Dim3 = my::Dim3;\n", None, None),
+    ("std::vector<float> values(4);\nreturn Copy(view, values);\n", None, "Upload"),
+    ("return Copy(view, other);\n", None, None),
+]
 passed = failed = 0
 
 
@@ -150,6 +172,13 @@ with tempfile.TemporaryDirectory() as directory:
     check("other files stay", (file.parent / "notes.txt").read_text() == SOURCE)
     again = run("--check", directory)
     check("there is nothing to do a second time", again.returncode == 0 and "0 files to change" in again.stdout)
+    for number, (before, wanted, advice) in enumerate(ALONE):
+        alone = pathlib.Path(directory) / f"alone_{number}.cc"
+        alone.write_text(before)
+        said = run(alone).stdout
+        check(repr(before), alone.read_text() == (wanted or before) and (advice in said if advice else f"{alone}:" not in said))
+        again = run(alone).stdout
+        check(f"the same again: {before!r}", alone.read_text() == (wanted or before) and again.endswith("0 files changed\n"))
 own = run("--check", root / "examples")
 check("the examples have no old name", own.returncode == 0 and own.stdout.endswith("0 files to change\n"))
 print(f"cases: {passed} passed, {failed} failed, 0 skipped")

@@ -215,6 +215,7 @@ with scratch() as tmp:
     functions = set(re.findall(r"\b(cuguest_\w+)\(", re.sub(r"//.*", "", (ROOT / "include/cuguest/c.h").read_text())))
     check("each function of C has the suffix in its symbol", names == functions, sorted(names ^ functions))
 
+    OF_OBJECTS = re.findall(r"^  X\((\w+), ", (ROOT / "include/cuguest/objects/driver.h").read_text(), re.M)
     sizes, plain = {}, {}  # plain: without --gc-sections
     for what, (language, source) in EMBEDDERS.items():
         stem = tmp / re.sub(r"\W+", "_", what)
@@ -229,6 +230,10 @@ with scratch() as tmp:
         sizes[what] = stem.with_suffix(".so").stat().st_size
         run(cc, "-shared", "-s", stem.with_suffix(".o"), *objects, "-o", stem.with_suffix(".so"), "-ldl", "-pthread")
         plain[what] = stem.with_suffix(".so").stat().st_size
+        # The table of names is in each that guards; none of what lives in a context is.
+        said = stem.with_suffix(".so").read_bytes()
+        strange = [name for name in OF_OBJECTS if name.encode() in said]
+        check(f"{what}: names no driver entry of the objects", what == "nothing" or b"CtxPushCurrent" in said and not strange, strange)
     print("  bytes, stripped     more than nothing     the same without --gc-sections")
     for what, size in sizes.items():
         print(f"{size:9} {size - sizes['nothing']:9} {plain[what] - plain['nothing']:9}  {what}")

@@ -52,6 +52,30 @@ said = "".join(path.read_text() for path in heart if path.name != "driver_table.
 uncalled = {name for name in table if not re.search(rf"\b{name}\b", said)}
 expect(uncalled <= FOR_USERS, f"the heart calls no {sorted(uncalled - FOR_USERS)}")
 
+
+
+def brings_abseil(path, seen):
+    text = path.read_text()
+    if re.search(r'^#include "absl/', text, re.M):
+        return True
+    ours = {root / "include" / name for name in re.findall(r'^#include "(cuguest/[^"]+)', text, re.M)} - seen
+    seen |= ours
+    return any(brings_abseil(each, seen) for each in sorted(ours))
+
+
+# docs/architecture.md says which public headers bring Abseil: all but those of the core, and those that the row names.
+text = (root / "include" / "meson.build").read_text()
+core = re.findall(r"'cuguest/(\S+\.h)'", text[text.index("core_headers = "):text.index("heart_headers = ")])
+row = re.search(r"^\| which header brings Abseil\? \|(.*)\|$", (root / "docs" / "architecture.md").read_text(), re.M)[1]
+named = []
+for files, folder in re.findall(r"((?:`\w+\.h`(?: and |, | )?)+) in `(\w+)/`", row):
+    named += [f"{folder}/{name}" for name in re.findall(r"`(\w+\.h)`", files)]
+public = [path for path in sorted(include.rglob("*.h")) if "internal" not in path.parts]
+free = {str(path.relative_to(include)) for path in public if not brings_abseil(path, set())}
+free -= {name for name in core if name.startswith("internal/")}
+said_free = {name for name in (*core, *named) if not name.startswith("internal/")}
+expect(free == said_free, f"docs/architecture.md, which header brings Abseil: {sorted(free ^ said_free)}")
+
 print(*failures, sep="\n")
 print(f"{len(heart)} files of the heart, {len(table)} entries; {len(objects)} of the objects, {len(of_objects)} entries")
 print(f"cases: {int(not failures)} passed, {int(bool(failures))} failed, 0 skipped")

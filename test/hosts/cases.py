@@ -82,6 +82,8 @@ class Cases(unittest.TestCase):
         self.assertEqual(self.guest.sum(handle, y), 7 * COUNT)
         self.expect_own_work(stream)
         self.guest.scale_add(handle, 2, x, y)
+        # Waits for the stream. A host that waits for all does so in the context that is current, which may be another one.
+        self.assertEqual(self.guest.sum(handle, y), 13 * COUNT)
         self.assertEqual(self.host.values(y), [13.0] * COUNT)
         self.assertEqual(self.host.values(x), [3.0] * COUNT)
 
