@@ -61,6 +61,7 @@ RENAMED = {
     r"(?<=[.>])(?:Detach|Unload|Disable|Free|Destroy)\(\)": "Release()",
     r"(?<=[.>])Settle\(\)": "Reassert()",
     r'(?<=[<"])cuguest/sm_partition\.h(?=[>"])': "cuguest/sm_split.h",
+    r'(?<=[<"])cuguest/thread_residency\.h(?=[>"])': "cuguest/context_scope.h",
     r'(?<=[<"])cuguest/context_options\.h(?=[>"])': "cuguest/shared_context.h",
     r'(?<=[<"])cuguest/context_source\.h(?=[>"])': "cuguest/acquire.h",
     r"\busing cuguest::(?:AcquireResult|AcquiredContext|ContextSource);": "using cuguest::Acquired;",
@@ -78,12 +79,13 @@ RENAMED = {
 }
 # What is not only a name.
 BY_HAND = {
-    r"(?<=->)(?:Mem(?:Alloc|Free|cpy|set|Host|GetAccess)\w*|Module\w+|Event(?:Create|Destroy|Record|Query|Synchronize|Elapsed)\w*"
+    r"(?:->|\.)(?:Mem(?:Alloc|Free|cpy|set|Host|GetAccess)\w*|Module\w+|Event(?:Create|Destroy|Record|Query|Synchronize|Elapsed)\w*"
     r"|Graph(?:Create|Destroy|Add|Kernel|Instantiate|Exec|Launch)\w*|Library(?:Load|Unload|Get|Enumerate)\w*|LaunchKernel\w*"
     r"|Stream(?:CreateWithPriority|Synchronize|Query|WaitEvent|GetCaptureInfo|BeginCapture|EndCapture))\("
     r"|\bDriver::(?:Mem|Module|Event|Graph|Library|Launch|Func|Kernel|Link|Occupancy)\w+":
         "of a driver: an entry of cuguest::ObjectDriver (cuguest/objects/driver.h)",
     r"\b(?:Context|Exact|Acquired)Guard\s+\w+\s*[({][^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})"
+    r"|\bmake_unique<(?:const )?(?:cuguest::)?(?:Context|Exact|Acquired)Guard>\([^;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})"
     r"|\.emplace(?:_back)?\([^,;]*, *(?:cuguest::)?Location(?:::Here\(\)|\{[^}]*\})\)":
         "the Location comes last, behind the GuardMode",
     r"\bCompatibilityReport\b|\bJudgement\b":
@@ -289,6 +291,10 @@ def unnamed(text):
         for match in re.finditer(rf"(?<![\w:.>])(?:{'|'.join(NESTED)})\b(?!\s*=)", code):
             if not re.search(r"\b(?:using|enum|class|struct|typename)\s+(?:class\s+)?$", code[:match.start()]):
                 yield match.start(), f"cuguest::{NESTED[match[0]]}, if it is cuguest's"
+    acquired = set(re.findall(r"\b(?:Acquired|auto)\s*&?\s*\b(\w+)\s*=\s*(?:cuguest::)?Acquire\w*\(", code))
+    for name in sorted(acquired):
+        for match in re.finditer(rf"(?<![\w.>]){name}(?:\.|->)device\(\)", code):
+            yield match.start(), "GetDevice(&device), which returns a CUresult"
     containers = set(re.findall(r"\bstd::(?:vector|array|string)\b[^;(){}=]*>?\s*&?\s*\b(\w+)\s*[;,(){=]", code))
     if containers:
         named = "|".join(sorted(map(re.escape, containers)))

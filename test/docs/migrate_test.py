@@ -138,6 +138,10 @@ ALONE = [
     ("using namespace cuguest;\nusing Dim3 = my::Dim3;\n", None, None),
     ("std::vector<float> values(4);\nreturn Copy(view, values);\n", None, "Upload"),
     ("return Copy(view, other);\n", None, None),
+    ("auto found = AcquireFromStream(stream); Use(found.device());\n", None, "GetDevice"),
+    ('#include "cuguest/thread_residency.h"\n', '#include "cuguest/context_scope.h"\n', None),
+    ("driver.StreamBeginCapture(stream, mode);\n", None, "ObjectDriver"),
+    ("std::make_unique<ContextGuard>(context, Location{__FILE__, __LINE__});\n", None, "behind"),
 ]
 passed = failed = 0
 
