@@ -53,7 +53,7 @@ def sources(what):
     if what == "image":
         return [path for path in listed(IMAGE / "src" / "sources.list")]
     if what == "params":
-        return [ROOT / "lib" / "launch" / "param_buffer.cc"]
+        return [ROOT / "lib" / "objects" / "launch" / "param_buffer.cc"]
     if what == "audit":
         names = ["advice", "function_name", "json", "printable", "report_builder", "report_html", "report_json", "report_sarif",
                  "report_text", "result_name", "session", "stack_changes", "suppressions", "symbols_elf", "text_file", "timeline",

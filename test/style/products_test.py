@@ -98,10 +98,10 @@ os.environ.clear()
 os.environ.update(environment)
 FILES = {
     ".gitignore": "/build*\n", "README.md": "", "meson.build": "", "docs/guide.md": "", "examples/run": "", "kernels/k.cu": "",
-    "include/cuguest/context_guard.h": "// x\n// tier: 2\n", "include/cuguest/graph.h": "// x\n// tier: 3\n",
+    "include/cuguest/context_guard.h": "// x\n// tier: 2\n", "include/cuguest/objects/graph.h": "// x\n// tier: 3\n",
     "include/cuguest/internal/scope.h": "// x\n// tier: 2\n", "include/cuguest/runtime/cublas.h": "// x\n// tier: 4\n",
-    "include/cuguest/testing/audit.h": "// x\n// tier: testing\n", "lib/guard/scope.cc": "", "lib/graph/graph.cc": "",
-    "lib/runtime/cufft.cc": "", "lib/toolkit/meson.build": "", "lib/meson.build": "", "lib/testing/audit.cc": "",
+    "include/cuguest/testing/audit.h": "// x\n// tier: testing\n", "lib/guard/scope.cc": "", "lib/objects/graph/graph.cc": "",
+    "lib/libraries/cufft.cc": "", "lib/toolkit/meson.build": "", "lib/meson.build": "", "lib/testing/audit.cc": "",
     "subprojects/cudasim/driver/stack.cc": "", "subprojects/cudasim/test/stack_facts_test.cc": "",
     "subprojects/cuguest-audit/audit/log.cc": "", "test/guard/a_test.cc": "", "test/objects/memory/copy_test.cc": "",
     "test/interop/storm/worker.cc": "", "test/interop/guests_test.cc": "", "test/meson.build": "", "test/run": "",
@@ -159,15 +159,15 @@ with tempfile.TemporaryDirectory() as name:
     for path, expected in {
         "include/cuguest/context_guard.h": library | across,
         "include/cuguest/internal/scope.h": library | across,
-        "include/cuguest/graph.h": {"objects", "libraries"} | across,
+        "include/cuguest/objects/graph.h": {"objects", "libraries"} | across,
         "include/cuguest/runtime/cublas.h": {"libraries"} | across,
         "include/cuguest/testing/audit.h": {"all", "audit"},
         "include/cuguest/gone.h": {"all"},
         "include/meson.build": {"all"},
         "lib/guard/scope.cc": library | across,
-        "lib/graph/graph.cc": {"objects", "libraries"} | across,
-        "lib/graph/inner/other.cc": {"objects", "libraries"} | across,
-        "lib/runtime/cufft.cc": {"libraries"} | across,
+        "lib/objects/graph/graph.cc": {"objects", "libraries"} | across,
+        "lib/objects/graph/inner/other.cc": {"objects", "libraries"} | across,
+        "lib/libraries/cufft.cc": {"libraries"} | across,
         "lib/testing/audit.cc": {"all", "audit"},
         "lib/toolkit/meson.build": {"all"},
         "lib/meson.build": {"all"},
@@ -215,7 +215,7 @@ with tempfile.TemporaryDirectory() as name:
     git("commit", "--quiet", "--all", "--message=main goes on")
     git("checkout", "--quiet", "change")
     equal("what main did since is no difference", chosen(), {"guard"})
-    git("mv", "lib/graph/graph.cc", "docs/graph.md")
+    git("mv", "lib/objects/graph/graph.cc", "docs/graph.md")
     equal("a file that moved touches both places", chosen(), {"guard", "objects", "libraries", "docs", "layout"} | across)
     git("reset", "--quiet", "--hard")
     (here / "lib/toolkit/meson.build").unlink()
