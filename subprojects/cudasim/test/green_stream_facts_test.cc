@@ -2,6 +2,7 @@
 //
 // Streams and events of green contexts.
 
+#include "cudasim/sim.h"
 #include "test/green.h"
 
 BOOST_AUTO_TEST_SUITE(green_stream_facts)
