@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "cudasim/sim.h"
 #include "cuguest/c.h"
 #include "cuguest/status.h"
 #include "test/support/failed_calls.h"

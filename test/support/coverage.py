@@ -50,7 +50,7 @@ def part_of(name):
     """core, bridge, library: what a file belongs to."""
     if name in CORE:
         return "core"
-    if name.startswith(("include/cuguest/runtime/", "lib/libraries/")):
+    if name.startswith(("include/cuguest/runtime/", "include/cuguest/libraries/", "lib/libraries/")):
         return "bridge"
     return "library"
 
