@@ -264,6 +264,32 @@ BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
   OwnContext::DestroyIdle();
 }
 
+// Where only the stack above a dead entry is seen, the scope says that a push inside it cannot be
+// what lies below.
+BOOST_AUTO_TEST_CASE(pair_in_a_scope_above_a_dead_entry) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  OwnContext mortal;
+  SetStack({mortal.get(), a.get(), b.get(), c.get()});
+  std::thread([&] { TheDriver().CtxDestroy(mortal.release()); }).join();
+  {
+    ContextGuard guard(a.get(), GuardMode::kAlwaysPush);
+    Pair(b.get());  // on a, as what lies below
+    const HostScope host;
+    CUcontext current = nullptr;
+    BOOST_TEST(TheDriver().CtxGetCurrent(&current) == CUDA_SUCCESS);
+    BOOST_TEST(current == c.get());
+  }
+  CUcontext current = nullptr;
+  BOOST_TEST(TheDriver().CtxGetCurrent(&current) == CUDA_SUCCESS);
+  BOOST_TEST(current == c.get());
+  BOOST_TEST(Records() == 0U);
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+  OwnContext::DestroyIdle();
+}
+
 // What the pop of an older push has taken off cannot be put back for a second look.
 BOOST_AUTO_TEST_CASE(pair_inside_push_of_destroyed_context) {
   OwnContext over;
