@@ -167,11 +167,13 @@ struct CUGUEST_API ObjectDriver : Driver {
 
   /// The same, after Driver::GetInitialized().
   /// Errors: of both.
+  /// Cost:   that of both.
   [[nodiscard]] static absl::StatusOr<const ObjectDriver*> GetInitialized();
 
   /// Fills `objects` with `driver` and its further entries, leaving the process's own table alone.
   /// For tests, and tools that look at several drivers: see Driver::Load().
   /// Errors: kUnimplemented, kTooOld; `objects` is then unchanged.
+  /// Cost:   asks `driver` for each of its entries.
   static absl::Status Load(const Driver& driver, ObjectDriver* objects);
 
   using Driver::Require;
