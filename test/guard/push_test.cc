@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(pairs_among_dead_entries) {
 
 // Where only the stack above a dead entry is seen, the scope says that a push inside it cannot be
 // what lies below.
-BOOST_AUTO_TEST_CASE(pair_in_a_scope_above_a_dead_entry) {
+BOOST_AUTO_TEST_CASE(pair_in_scope_above_dead_entry) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;

@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from products import ROOMS  # noqa: E402
+
 CODE = {".c", ".cc", ".cu", ".cuh", ".h"}
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 OPENS = re.compile(r"""
@@ -91,8 +94,7 @@ def main():
             for name in names:
                 print(f"{name:28}{header}")
         return
-    sys.path.insert(0, str(root / "test" / "support"))
-    heart_rooms = __import__("products").ROOMS["heart"].split()
+    heart_rooms = ROOMS["heart"].split()
     products = {
         "heart and conversions": [
             *(path for path in below("include/cuguest") if path.parent.name in ("cuguest", "runtime") or
