@@ -15,6 +15,10 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -57,6 +61,14 @@ class CUGUEST_API ContextRef {
   /// Cost:   two driver calls, contention-free.
   [[nodiscard]] static ContextRef Current() noexcept;
 
+  /// The same again from what get() and id() gave, which an object without this header has kept.
+  /// Nothing is asked: whether the incarnation exists, IsAlive() says. Empty if `context` is
+  /// nullptr.
+  [[nodiscard]] CUGUEST_HIDE static ContextRef Of(CUcontext context,
+                                                  unsigned long long id) noexcept {
+    return context != nullptr ? ContextRef(context, id) : ContextRef();
+  }
+
   /// Not owned, and not by itself proof that the context is alive. nullptr if empty.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_; }
 
@@ -88,6 +100,25 @@ class CUGUEST_API ContextRef {
   }
   CUGUEST_HIDE friend bool operator!=(const ContextRef& a, const ContextRef& b) noexcept {
     return !(a == b);
+  }
+  /// An order for containers, by handle and id; of no other meaning.
+  CUGUEST_HIDE friend bool operator<(const ContextRef& a, const ContextRef& b) noexcept {
+    const auto handle_a = reinterpret_cast<std::uintptr_t>(a.context_);
+    const auto handle_b = reinterpret_cast<std::uintptr_t>(b.context_);
+    return handle_a != handle_b ? handle_a < handle_b : a.id_ < b.id_;
+  }
+
+  /// For std::unordered_map<ContextRef, T, ContextRef::Hash>; Abseil's containers need none.
+  struct Hash {
+    CUGUEST_HIDE std::size_t operator()(const ContextRef& ref) const noexcept {
+      constexpr auto kGolden = static_cast<unsigned long long>(0x9e3779b97f4a7c15U);
+      const auto mixed = (reinterpret_cast<std::uintptr_t>(ref.context_) ^ ref.id_) * kGolden;
+      return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+    }
+  };
+  template <typename State>
+  CUGUEST_HIDE friend State AbslHashValue(State state, const ContextRef& ref) {
+    return State::combine(std::move(state), ref.context_, ref.id_);
   }
 
  private:

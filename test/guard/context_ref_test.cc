@@ -2,7 +2,10 @@
 
 #include "cuguest/context_ref.h"
 
+#include <set>
 #include <string>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "cudasim/sim.h"
@@ -21,6 +24,15 @@ using cuguest::Device;
 using cuguest::PrimaryContext;
 using cuguest_test::OwnContext;
 using cuguest_test::TheDriver;
+
+// What Abseil's containers give AbslHashValue().
+struct Combined {
+  std::pair<CUcontext, unsigned long long> parts;
+
+  static Combined combine(Combined, CUcontext context, unsigned long long id) {
+    return {{context, id}};
+  }
+};
 
 }  // namespace
 
@@ -51,6 +63,38 @@ BOOST_AUTO_TEST_CASE(
   cuguest_test::SetStack({a.get()});
   BOOST_TEST((ContextRef::Current() == ref));
   cuguest_test::SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(is_made_again_from_its_numbers) {
+  OwnContext mortal;
+  const ContextRef ref = ContextRef::Borrow(mortal.get());
+  const ContextRef again = ContextRef::Of(ref.get(), ref.id());
+  BOOST_TEST(again.ok());
+  BOOST_TEST((again == ref));
+  BOOST_TEST(again.IsAlive());
+  BOOST_TEST(!ContextRef::Of(nullptr, ref.id()).ok());
+  if (ref.id() == 0) return;  // below CUDA 12.0 one incarnation is not told from another
+  BOOST_TEST(!ContextRef::Of(ref.get(), ref.id() + 1000).IsAlive());  // that never was
+}
+
+BOOST_AUTO_TEST_CASE(is_a_key_of_containers) {
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef refs[] = {ContextRef::Borrow(a.get()), ContextRef::Borrow(b.get()),
+                             ContextRef::Of(a.get(), 1ULL << 60), ContextRef()};
+  std::set<ContextRef> ordered;
+  std::unordered_set<ContextRef, ContextRef::Hash> hashed;
+  std::set<std::pair<CUcontext, unsigned long long>> of_abseil;
+  for (int times = 0; times < 2; ++times) {
+    for (const ContextRef& ref : refs) {
+      ordered.insert(ref);
+      hashed.insert(ref);
+      of_abseil.insert(AbslHashValue(Combined(), ref).parts);
+    }
+  }
+  BOOST_TEST(ordered.size() == 4U);
+  BOOST_TEST(hashed.size() == 4U);
+  BOOST_TEST(of_abseil.size() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(
