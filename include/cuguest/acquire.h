@@ -5,14 +5,26 @@
 /// pointer or a device, say where they found it, and hold what keeps it alive. They create a
 /// context only if asked to, with IfInactive::kCreate.
 ///
-///   absl::Status Sort(float* values, size_t count, CUstream stream) {
-///     const Acquired acquired = AcquireFromStream(stream);
-///     CUGUEST_RETURN_IF_ERROR(acquired);
-///     ContextGuard guard(acquired);
-///     CUGUEST_RETURN_IF_ERROR(guard);
-///     ...
+///   Error Read(Pool* pool, void* target) {
+///     const Acquired acquired = AcquireFromPointer(target);
+///     if (!acquired.ok()) return acquired.error();
+///     for (const Part& part : PartsOf(target)) {
+///       pool->Run([acquired, part] {          // a copy holds a reference of its own
+///         AcquiredGuard guard(acquired);
+///         ...
 ///
-/// AcquiredGuard (acquired_guard.h) does these four lines in one.
+/// Who works with it in one place only enters it in the same line: AcquiredGuard(stream),
+/// acquired_guard.h.
+///
+/// Note [Kept for the process]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// With kCreate each call may create a primary context and destroy it (about 90 ms each on an
+/// H200), and its host can see it active for a moment after the call, while a worker thread ends.
+/// With kCreateAndKeep it is created once, and one reference to it is kept until
+/// ReleaseKeptPrimary() (primary_keeper.h) names its device; a context that was active already is
+/// not kept. A PrimaryKeeper keeps it for an object instead. A reset (cudaDeviceReset) ends the
+/// context and takes no reference away: the next call creates it again, and it is kept as before,
+/// by the same reference.
 ///
 /// Note [While something captures]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -40,13 +52,18 @@
 CUGUEST_BEGIN_NAMESPACE
 
 /// What is to be done where a device's primary context is needed and is not active.
-enum class IfInactive { kRefuse, kCreate };
+enum class IfInactive {
+  kRefuse,
+  kCreate,         ///< it ends with what was acquired, unless somebody else retains it meanwhile
+  kCreateAndKeep,  ///< created and kept for the process: see Note [Kept for the process]
+};
 
 /// A context to work in, where it was found, and what keeps it alive.
 /// Stack:   never touched, here or by the functions below.
-/// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
-///          destruction. None otherwise: the caller, who passed the stream or the pointer or made
-///          the context current, keeps the context alive for the call.
+/// Count:   one reference to the primary context if source() is kPrimary or kCreated, or after
+///          Hold(), released on destruction. None otherwise: the caller, who passed the stream or
+///          the pointer or made the context current, keeps the context alive for the call. A copy
+///          holds what it is a copy of does, by a reference of its own.
 /// Threads: distinct.
 class [[nodiscard]] CUGUEST_API Acquired {
  public:
@@ -69,6 +86,14 @@ class [[nodiscard]] CUGUEST_API Acquired {
   }
   /// What has a reference, which is taken over; empty if `primary` is.
   Acquired(PrimaryContext primary, Source source) noexcept;
+  /// For another task or thread. Where it cannot have a reference of its own, it is not ok(), and
+  /// error() says why: as PrimaryContext::Retain, and CUDA_ERROR_CONTEXT_IS_DESTROYED where the
+  /// primary context was reset, which is not created again.
+  /// Cost: none where no reference is held; else four driver calls.
+  Acquired(const Acquired& other) noexcept;
+  CUGUEST_HIDE Acquired& operator=(const Acquired& other) noexcept {
+    return *this = Acquired(other);
+  }
   CUGUEST_HIDE Acquired(Acquired&& other) noexcept { Take(&other); }
   CUGUEST_HIDE Acquired& operator=(Acquired&& other) noexcept {
     if (this == &other) return *this;
@@ -90,7 +115,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
   [[nodiscard]] Error error() const noexcept;
 
   /// Give this to ContextGuard; valid as long as this object is. Not of a temporary, which releases
-  /// its reference at the semicolon.
+  /// its reference at the semicolon: copy it, or give it to an AcquiredGuard, which keeps it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const& noexcept { return incarnation_; }
   const ContextRef& context() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const& noexcept { return incarnation_.get(); }
@@ -104,6 +129,28 @@ class [[nodiscard]] CUGUEST_API Acquired {
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
   ///         otherwise two driver calls; below CUDA 13.0 four if the context is current, else six.
   [[nodiscard]] CUresult GetDevice(Device* device) const noexcept;
+
+  /// Whether there is a reference that keeps the context alive.
+  [[nodiscard]] CUGUEST_HIDE bool holds() const noexcept { return holds_primary_; }
+
+  /// Takes a reference where there is none: for what works with the context after the call that
+  /// found it, on another thread for example. Only a primary context is counted by the driver: a
+  /// context that somebody has created lasts as long as they keep it, or as a SharedContext that
+  /// everybody attaches.
+  /// Errors: it is as it was then.
+  ///         CUDA_ERROR_NOT_SUPPORTED         the context is not its device's primary one
+  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED  it was destroyed or reset
+  ///         that of error(), if it is empty; those of GetDevice() and PrimaryContext::Retain
+  /// Cost:   none where it holds one; else those of GetDevice(), and four driver calls.
+  Error Hold() noexcept;
+
+  /// Gives up the reference, if there is one, without a driver call: it lasts until somebody
+  /// releases it, or the process ends. Empty then.
+  CUGUEST_HIDE ContextRef Leak() noexcept {
+    const ContextRef context = incarnation_;
+    SetEmpty();
+    return context;
+  }
 
   /// Releases the reference now, if there is one, and reports what the destructor cannot.
   /// Errors: those of PrimaryContext::Release().
@@ -200,6 +247,10 @@ CUGUEST_API Acquired AcquireFromOwner(const ContextRef& context, Device device, 
 CUGUEST_API Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept;
 CUGUEST_API Acquired AcquireOn(const CurrentContext& asked, Device device,
                                IfInactive if_inactive) noexcept;
+// `asked` becomes what was found current, if that was asked.
+CUGUEST_API Acquired AcquireFromStream(CUstream stream, CurrentContext* asked) noexcept;
+CUGUEST_API Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
+                                        CurrentContext* asked) noexcept;
 }  // namespace internal
 
 /// The context of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know it: only checks that
@@ -229,6 +280,17 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
   }
   return internal::AcquireCurrent(asked, device);
 }
+
+/// The current context; or, where nothing is current, the primary context that is active on the
+/// first device that has one: for a caller to whom any context will do, to copy managed memory for
+/// example. source() is kCurrent or kPrimary, and GetDevice() says which device's. Creates nothing,
+/// but as AcquireOn.
+/// Errors: kInactive, CUDA_ERROR_INVALID_CONTEXT  nothing is current, and no primary context active
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED        what is current is destroyed
+///         and those of PrimaryContext::Retain.
+/// Cost:   two driver calls where one is current; else three, one for each device that is asked,
+///         and those of PrimaryContext::Retain.
+[[nodiscard]] CUGUEST_API Acquired AcquireAny() noexcept;
 
 /// The current context if it is on `device`, else the primary context of `device`. With kRefuse it
 /// never creates the primary, unless the last holder releases it exactly between the query and the

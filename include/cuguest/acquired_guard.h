@@ -4,7 +4,7 @@
 /// `AcquiredGuard` finds the context to work in and is inside it for a scope, in one line.
 ///
 ///   absl::Status Sort(float* values, size_t count, CUstream stream) {
-///     AcquiredGuard guard(AcquireFromStream(stream));
+///     AcquiredGuard guard(stream);
 ///     CUGUEST_RETURN_IF_ERROR(guard);    // of status.h
 ///     ...
 
@@ -32,21 +32,48 @@ CUGUEST_BEGIN_NAMESPACE
 /// Errors:  test ok(). error() is that of acquiring or of entering; nothing has changed then. One
 ///          that failed and that nobody asked reports kUnasked when it ends, as a ContextGuard
 ///          does.
-/// Cost:    a ContextGuard from a ContextRef, beside the acquiring. Of a device whose context is
-///          current: one driver call beside AcquireOn's, with a guard that is elided; no lock, no
-///          allocation.
+/// Cost:    beside what acquiring costs, which says what is alive: one driver call of a guard that
+///          is elided, three of one that switches, and one less where acquiring has asked what is
+///          current (a device, pool memory, a special stream). So four calls for a stream whose
+///          context is current, three for a device. From an Acquired, which may be older, those of
+///          a ContextGuard from a ContextRef. No lock, no allocation.
 class [[nodiscard]] CUGUEST_API AcquiredGuard {
  public:
   [[gnu::always_inline]] CUGUEST_HIDE inline ~AcquiredGuard() {}
 
-  [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(Acquired acquired,
-                                                    GuardMode mode = GuardMode::kElide,
-                                                    Location where = Location::Here()) noexcept
-      : guard_(internal::Scope::kNotSet) {
-    Enter(std::move(acquired), mode, where, nullptr);
-  }
+  /// Inside nothing until MoveTo(), which enters in `mode`; it is not ok(). No driver call.
+  [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(GuardMode mode = GuardMode::kElide) noexcept
+      : guard_(mode) {}
 
-  /// As AcquiredGuard(AcquireOn(device, if_inactive), mode), with fewer driver calls.
+  /// What was acquired before; a copy of it where the caller keeps it, with a reference of its own.
+  [[nodiscard]] explicit AcquiredGuard(Acquired acquired, GuardMode mode = GuardMode::kElide,
+                                       Location where = Location::Here()) noexcept;
+
+  /// The context of a stream: as AcquireFromStream; for a special stream with a device, as
+  /// AcquireOn.
+  [[nodiscard]] explicit AcquiredGuard(CUstream stream, GuardMode mode = GuardMode::kElide,
+                                       Location where = Location::Here()) noexcept;
+  [[nodiscard]] AcquiredGuard(CUstream stream, Device device,
+                              IfInactive if_inactive = IfInactive::kRefuse,
+                              GuardMode mode = GuardMode::kElide,
+                              Location where = Location::Here()) noexcept;
+
+  /// The context of memory: as AcquireFromPointer.
+  [[nodiscard]] explicit AcquiredGuard(CUdeviceptr pointer,
+                                       IfInactive if_inactive = IfInactive::kRefuse,
+                                       GuardMode mode = GuardMode::kElide,
+                                       Location where = Location::Here()) noexcept;
+  [[nodiscard]] explicit AcquiredGuard(const void* pointer,
+                                       IfInactive if_inactive = IfInactive::kRefuse,
+                                       GuardMode mode = GuardMode::kElide,
+                                       Location where = Location::Here()) noexcept;
+  /// Neither is an address: write ContextGuard(context), or Device::Borrow(device).
+  template <typename... Others, CUGUEST_HIDE_TEMPLATE>
+  explicit AcquiredGuard(CUcontext, Others...) = delete;
+  template <typename... Others, CUGUEST_HIDE_TEMPLATE>
+  explicit AcquiredGuard(int, Others...) = delete;
+
+  /// The context of a device: as AcquireOn.
   [[nodiscard]] [[gnu::always_inline]] CUGUEST_HIDE inline explicit AcquiredGuard(
       Device device, IfInactive if_inactive = IfInactive::kRefuse,
       GuardMode mode = GuardMode::kElide, Location where = Location::Here()) noexcept
@@ -64,6 +91,12 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   }
   [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return guard_; }
 
+  /// As ContextGuard::MoveTo, with what keeps the context alive: what was acquired before is given
+  /// back once its context was left. For a loop over tasks, whose guard holds what it works in.
+  /// Errors: that of acquired.error(), and nothing done; else those of ContextGuard::MoveTo: it
+  ///         keeps what it had.
+  [[nodiscard]] Error MoveTo(Acquired acquired, Location where = Location::Here()) noexcept;
+
   /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
@@ -80,13 +113,13 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
     if (__builtin_expect(mode == GuardMode::kElide && acquired_.ok(), true)) {
       guard_.scope_.Enter(asked, where);
     } else {
-      Enter(internal::AcquireOn(asked, device, if_inactive), mode, where, &asked);
+      EnterFound(internal::AcquireOn(asked, device, if_inactive), asked, mode, where);
     }
   }
 
-  // `asked`: what is current, if it is known.
-  [[gnu::cold]] void Enter(Acquired acquired, GuardMode mode, Location where,
-                           const internal::CurrentContext* asked) noexcept;
+  // What was acquired just now, and `asked` meanwhile.
+  void EnterFound(Acquired acquired, const internal::CurrentContext& asked, GuardMode mode,
+                  Location where) noexcept;
 
   Acquired acquired_;
   ContextGuard guard_;  // failed if that did; ends before the reference is given back

@@ -196,10 +196,13 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_current(cuguest_ref* ref);
 /// Cost:    one driver call, contention-free.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_check(const cuguest_ref* ref);
 
-/// How a guard enters: GuardMode of context_guard.h.
+/// How a guard enters: GuardMode of context_guard.h; and what it relaxes.
 enum {
   CUGUEST_ELIDE = 0,        ///< no push where the context is current already
   CUGUEST_ALWAYS_PUSH = 1,  ///< always push
+  /// Added to one of these: captures are relaxed meanwhile, as by a cuguest_capture_guard with
+  /// CUGUEST_CAPTURE_RELAXED, which a driver below CUDA 10.1 need not be asked for.
+  CUGUEST_RELAXED = 2,
 };
 
 /// cuguest_guard
@@ -216,16 +219,19 @@ enum {
 ///          ended, and an incident (CUGUEST_ELSEWHERE) reports it; its own thread closes it, at the
 ///          latest when it next begins or ends a scope.
 /// Cost:    that of a ContextGuard: 2 driver calls elided, 4 switched or with CUGUEST_ALWAYS_PUSH,
-///          and one more by reference. No lock; no allocation up to 16 scopes deep.
+///          and one more by reference; two more with CUGUEST_RELAXED. No lock; no allocation up to
+///          16 scopes deep.
 typedef struct cuguest_guard {
   size_t size;
-  unsigned long long opaque[15];
-} cuguest_guard;  // 128 bytes
+  unsigned long long opaque[23];
+} cuguest_guard;  // 192 bytes
 
 /// Enters `context`; the other one refuses where the incarnation is over.
 ///
 /// Requires: `context` is alive.
-/// Errors:  nothing has changed then, and there is nothing to leave.
+/// Errors:  nothing has changed then, and there is nothing to leave. With CUGUEST_RELAXED also
+/// those
+///          of cuguest_capture_guard_enter(), but CUDA_ERROR_NOT_SUPPORTED.
 ///            CUDA_ERROR_INVALID_CONTEXT (201)       `context` is null, or `ref` names none
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
 ///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
@@ -379,47 +385,6 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_capture_guard_enter(cuguest_captur
 CUGUEST_C_API int cuguest_capture_guard_leave(cuguest_capture_guard* guard);
 CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
 
-/// cuguest_residency
-///
-/// Makes a context a thread's own, for a library's worker threads: a ContextScope that pushes
-/// always and is left where it cannot be moved. Guards on its way then elide.
-///
-/// Stack:   +1 from entering until it leaves, whatever was on it; then as it was found.
-/// Count:   none; the owner of the thread keeps the context alive.
-/// Threads: bound; as cuguest_guard.
-/// Cost:    three driver calls to enter.
-typedef struct cuguest_residency {
-  size_t size;
-  unsigned long long opaque[31];
-} cuguest_residency;  // 256 bytes
-
-/// Errors:  those of cuguest_guard_enter_ref.
-CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency* residency,
-                                                              const cuguest_ref* ref,
-                                                              const char* file, int line);
-/// Between two jobs: makes the context current again if a job left another, and checks that it is
-/// alive. If it is not, the thread has what it had at the beginning.
-///
-/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709), and the code with which repairing failed. Then
-///          move to another context, or leave. CUDA_ERROR_ILLEGAL_STATE (401), and nothing done,
-///          also if another scope is open inside it.
-/// Cost:    two driver calls when nothing is wrong.
-CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_reassert(cuguest_residency* residency);
-/// The name of cuguest_residency_reassert() up to 0.2.
-///
-/// Errors:  as that: CUDA_ERROR_CONTEXT_IS_DESTROYED (709), CUDA_ERROR_ILLEGAL_STATE (401), and
-///          the code with which repairing failed.
-CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
-/// Leaves the context and makes `ref`'s the thread's own.
-///
-/// Errors:  those of cuguest_guard_enter_ref; the thread then has none, and may move or leave.
-///          CUDA_ERROR_ILLEGAL_STATE (401) as cuguest_residency_reassert().
-/// Cost:    as leaving and entering.
-CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residency* residency,
-                                                                const cuguest_ref* ref);
-CUGUEST_C_API int cuguest_residency_leave(cuguest_residency* residency);
-CUGUEST_C_API void cuguest_residency_cleanup(cuguest_residency* residency);
-
 /// cuguest_primary
 ///
 /// One reference to the primary context of a device: a PrimaryContext (primary_context.h). For a
@@ -461,10 +426,19 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_move(cuguest_primary* to,
 CUGUEST_C_API int cuguest_primary_release(cuguest_primary* primary);
 CUGUEST_C_API void cuguest_primary_cleanup(cuguest_primary* primary);
 
+/// The same of a primary context that is active, and CUDA_ERROR_INVALID_CONTEXT (201) of one that
+/// is not: as PrimaryContext::RetainIfActive, whose comment says when it creates it all the same.
+///
+/// Errors:  also those of cuguest_primary_retain().
+/// Cost:    three driver calls.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_retain_if_active(cuguest_primary* primary,
+                                                                       int device);
+
 /// What becomes of a primary context that is not active: IfInactive of acquire.h.
 enum {
   CUGUEST_REFUSE = 0,
   CUGUEST_CREATE = 1,
+  CUGUEST_CREATE_AND_KEEP = 2,  ///< for the process, until cuguest_release_kept_primary()
 };
 
 /// In place of a device, where none is meant.
@@ -487,12 +461,13 @@ enum {
 ///
 /// A current context of the device comes first, also with CUGUEST_CREATE, and is held by nobody
 /// here: it lasts as long as its owner keeps it, and what works with it later, or on another
-/// thread, has CUDA_ERROR_CONTEXT_IS_DESTROYED (709) then. cuguest_acquired_source() tells.
-/// A library that means the device's primary context takes cuguest_primary_retain().
+/// thread, has CUDA_ERROR_CONTEXT_IS_DESTROYED (709) then. cuguest_acquired_source() tells, and
+/// cuguest_acquired_hold() holds it, if it is a primary context. A library that means the device's
+/// primary context takes cuguest_primary_retain().
 ///
 /// Stack:   never touched.
-/// Count:   one reference to the primary context where that was found or created, until it is
-///          released; none otherwise.
+/// Count:   one reference to the primary context where that was found or created, or held on
+///          request, until it is released; none otherwise.
 /// Threads: distinct. Not from a stream callback.
 typedef struct cuguest_acquired {
   size_t size;
@@ -523,6 +498,36 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_stream(cuguest_acquir
                                                                   struct CUstream_st* stream,
                                                                   int device, int if_inactive);
 
+/// The current context; where nothing is current, the primary context that is active on the first
+/// device that has one: as AcquireAny().
+///
+/// Errors:  nothing is held then.
+///            CUDA_ERROR_INVALID_CONTEXT (201)       there is neither
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  what is current was destroyed
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            or the code of a missing driver
+/// Cost:    as AcquireAny.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_any(cuguest_acquired* acquired);
+
+/// Takes a reference where there is none yet, as Acquired::Hold().
+///
+/// Errors:  it is as it was then.
+///            CUDA_ERROR_NOT_SUPPORTED (801)         somebody has created the context: it lasts as
+///                                                   long as they keep it
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset
+///            or those of cuguest_primary_retain()
+/// Cost:    as Acquired::Hold.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_hold(cuguest_acquired* acquired);
+
+/// The device of what was acquired, to `device`, which is left as it was on failure.
+///
+/// Stack:   as it was.
+/// Errors:  CUDA_ERROR_INVALID_VALUE (1) also if `device` is null;
+///          CUDA_ERROR_CONTEXT_IS_DESTROYED (709) where the driver has to be asked.
+/// Cost:    as Acquired::GetDevice.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_device(const cuguest_acquired* acquired,
+                                                              int* device);
+
 /// What was acquired, for cuguest_guard_enter_ref(): good until it is released. And where it came
 /// from; -1 where nothing is acquired. No driver call.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_ref(const cuguest_acquired* acquired,
@@ -537,6 +542,149 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_move(cuguest_acquired* to
 /// Cost:    one driver call if a reference is held, else none.
 CUGUEST_C_API int cuguest_acquired_release(cuguest_acquired* acquired);
 CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
+
+/// cuguest_release_kept_primary()
+///
+/// Gives back what CUGUEST_CREATE_AND_KEEP has kept, on `device`, or on all with CUGUEST_NO_DEVICE:
+/// ReleaseKeptPrimary() of primary_keeper.h. Nothing to do where none is kept.
+///
+/// Stack:   never touched.
+/// Threads: any.
+/// Errors:  as cuguest_primary_release(): CUDA_ERROR_NOT_PERMITTED (800) in a stream callback: it
+/// is
+///          kept as before then.
+/// Cost:    one driver call for each.
+CUGUEST_C_API int cuguest_release_kept_primary(int device);
+
+/// cuguest_primary_keeper
+///
+/// Keeps, for the object that it is a part of, the primary contexts that were acquired for it: a
+/// PrimaryKeeper (primary_keeper.h). It begins with the first that it keeps.
+///
+/// Stack:   never touched.
+/// Count:   one reference to each primary context that is kept, until it is given back.
+/// Threads: distinct.
+typedef struct cuguest_primary_keeper {
+  size_t size;
+  unsigned long long opaque[7];
+} cuguest_primary_keeper;
+
+/// Keeps the primary context that `acquired` holds; nothing to do where it holds none.
+///
+/// Errors:  nothing more is kept then: CUDA_ERROR_NOT_SUPPORTED (801) if the device's number is
+/// over
+///          63, and those of cuguest_primary_retain().
+/// Cost:    none where it is kept already, else two driver calls.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_keeper_keep(cuguest_primary_keeper* keeper,
+                                                                  const cuguest_acquired* acquired);
+/// Gives back that of `device`; with CUGUEST_NO_DEVICE all, and the keeper has ended.
+///
+/// Errors:  as cuguest_primary_release(), but that a keeper which keeps none of `device` is
+/// success.
+CUGUEST_C_API int cuguest_primary_keeper_release(cuguest_primary_keeper* keeper, int device);
+CUGUEST_C_API void cuguest_primary_keeper_cleanup(cuguest_primary_keeper* keeper);
+
+/// cuguest_guard_enter_stream(), _pointer(), _device(), _acquired()
+///
+/// A cuguest_guard of the context that a stream, memory or a device means, found as
+/// cuguest_acquire_from_stream() and its siblings do, and entered, in one call, which asks the
+/// driver nothing twice: an AcquiredGuard (acquired_guard.h). A reference to a primary context is
+/// the guard's until it is left.
+///
+/// Requires: as cuguest_acquire_from_stream().
+/// Stack, threads: as cuguest_guard_enter().
+/// Count:   one reference to the primary context where that was found or created, while the guard
+///          lasts; of _acquired none: `acquired` is to outlive the guard.
+/// Errors:  those of acquiring and of cuguest_guard_enter(): nothing has changed then, and nothing
+///          is held.
+/// Cost:    as AcquiredGuard: four driver calls for a stream or a pointer whose context is current,
+///          three for a device. Of _acquired that of cuguest_guard_enter_ref().
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_stream(cuguest_guard* guard,
+                                                                 struct CUstream_st* stream,
+                                                                 int device, int if_inactive,
+                                                                 int mode, const char* file,
+                                                                 int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_pointer(cuguest_guard* guard,
+                                                                  unsigned long long pointer,
+                                                                  int if_inactive, int mode,
+                                                                  const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_device(cuguest_guard* guard, int device,
+                                                                 int if_inactive, int mode,
+                                                                 const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_acquired(cuguest_guard* guard,
+                                                                   const cuguest_acquired* acquired,
+                                                                   int mode, const char* file,
+                                                                   int line);
+
+/// What a cuguest_thread_home does beside binding: ThreadHome::Keep and ThreadHome::IfOver. Added.
+enum {
+  CUGUEST_HOME_HOLDS = 1,     ///< a reference to the primary context; any other is refused
+  CUGUEST_HOME_REENTERS = 2,  ///< the next incarnation of the primary context
+};
+
+/// cuguest_thread_home
+///
+/// The context of a thread of the library's own, or of a task on somebody else's: a ThreadHome
+/// (thread_home.h), which creates none, and holds none unless it is asked to. Guards inside find it
+/// current, and elide.
+///
+/// Stack:   +1 while it has a context, whatever is current, undone when it is left.
+/// Count:   none; with CUGUEST_HOME_HOLDS one reference to a primary context, until it is left.
+/// Threads: bound; as cuguest_guard.
+typedef struct cuguest_thread_home {
+  size_t size;
+  unsigned long long opaque[63];
+} cuguest_thread_home;  // 512 bytes
+
+/// Binds the calling thread to the context of `ref`, of a stream, of memory, of a device.
+///
+/// Requires: as cuguest_acquire_from_stream().
+/// Errors:  nothing has changed then, and nothing is bound: those of acquiring, with
+///          CUGUEST_REFUSE, and of cuguest_guard_enter_ref();
+///            CUDA_ERROR_NOT_SUPPORTED (801)  CUGUEST_HOME_HOLDS, and the context is not its
+///                                            device's primary one
+/// Cost:    what acquiring costs, and three driver calls; with an option also that of
+///          cuguest_acquired_hold().
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_enter_ref(cuguest_thread_home* home,
+                                                                    const cuguest_ref* ref,
+                                                                    int options, const char* file,
+                                                                    int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_enter_stream(cuguest_thread_home* home,
+                                                                       struct CUstream_st* stream,
+                                                                       int options,
+                                                                       const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_enter_pointer(cuguest_thread_home* home,
+                                                                        unsigned long long pointer,
+                                                                        int options,
+                                                                        const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_enter_device(cuguest_thread_home* home,
+                                                                       int device, int options,
+                                                                       const char* file, int line);
+
+/// Between two tasks: as ThreadHome::Check().
+///
+/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset: the thread has what
+/// it
+///                                                 had before
+///          CUDA_ERROR_INVALID_CONTEXT (201)       the same, with CUGUEST_HOME_REENTERS: nobody has
+///                                                 made the next incarnation active yet
+///          CUDA_ERROR_ILLEGAL_STATE (401)         also: another scope is open inside it
+///          or the code with which repairing failed
+/// Cost:    two driver calls when nothing is wrong.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_check(cuguest_thread_home* home);
+/// Makes the context of `ref` the thread's home, with the same options; where that fails, it is
+/// what it was, as ThreadHome::MoveTo says.
+///
+/// Errors:  those of cuguest_thread_home_enter_ref(), and CUDA_ERROR_ILLEGAL_STATE (401) as
+///          cuguest_thread_home_check().
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_move_to(cuguest_thread_home* home,
+                                                                  const cuguest_ref* ref);
+/// The incarnation that it is bound to, or was. No driver call.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_ref(const cuguest_thread_home* home,
+                                                              cuguest_ref* ref);
+/// Errors:  as cuguest_guard_leave(), and cuguest_primary_release().
+CUGUEST_C_API int cuguest_thread_home_leave(cuguest_thread_home* home);
+CUGUEST_C_API void cuguest_thread_home_cleanup(cuguest_thread_home* home);
 
 /// cuguest_free_memory(), cuguest_peer_access_check()
 ///

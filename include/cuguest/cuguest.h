@@ -32,11 +32,13 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/primary_keeper.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
+#include "cuguest/thread_home.h"
 #include "cuguest/version.h"
 
 #endif  // CUGUEST_CUGUEST_H_

@@ -75,8 +75,8 @@ using CHostScope = CScope<cuguest_host_scope, &cuguest_host_scope_cleanup>;
 using CNoContextGuard = CScope<cuguest_no_context_guard, &cuguest_no_context_guard_cleanup>;
 /// The thread's stream-capture mode, by cuguest_capture_guard_enter.
 using CCaptureGuard = CScope<cuguest_capture_guard, &cuguest_capture_guard_cleanup>;
-/// A worker thread's own context, by cuguest_residency_enter.
-using CResidency = CScope<cuguest_residency, &cuguest_residency_cleanup>;
+/// The context of a thread of one's own, by cuguest_thread_home_enter_stream and its siblings.
+using CThreadHome = CScope<cuguest_thread_home, &cuguest_thread_home_cleanup>;
 /// A listener of incidents, by cuguest_incident_listener_register.
 using CIncidentListener = CScope<cuguest_incident_listener, &cuguest_incident_listener_cleanup>;
 

@@ -7,10 +7,12 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/internal/stream_kind.h"
+#include "lib/acquire/kept_primaries.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/failure.h"
 #include "lib/share/ending.h"
 #include "lib/share/owed.h"
+#include "lib/stack/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -41,6 +43,7 @@ using Subject = Error::Subject;
 
 constexpr char kAcquire[] = "acquire a context";
 constexpr char kAcquireCurrent[] = "acquire the current context";
+constexpr char kHold[] = "hold";
 
 // By the call that takes the context, where the driver has it: it saves entering the context. After
 // the check, as ContextRef::IsAlive: that call crashes on what is destroyed.
@@ -138,18 +141,24 @@ Error With(Error error, CUdevice device, const Current& current) {
   return error;
 }
 
-// Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
-// blocking stream of the context (cudasim/test/capture_facts_test.cc).
-Acquired AcquireFromSpecialStream(CUstream stream) {
-  const CurrentContext asked = Resolved(CurrentContext());
+// What is current, on whatever device.
+Acquired AcquireTheCurrent(const CurrentContext& asked) {
   if (asked.IsSeen()) return Found(asked.Seen().Ref(), Source::kCurrent, SeenDevice());
   CUresult code = asked.context != nullptr ? CUDA_SUCCESS : asked.code;
   if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
   if (code == CUDA_SUCCESS) code = Identify(asked, &current);
-  if (code != CUDA_SUCCESS) return Refused(Reason::kDriver, code, Subject::kStream, stream);
+  if (code != CUDA_SUCCESS) return Acquired(Failure(code, kAcquireCurrent));
   See(current, SeenContext::kNoDeviceYet);
   return Found(current, Source::kCurrent);
+}
+
+// Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
+// blocking stream of the context (cudasim/test/capture_facts_test.cc).
+Acquired AcquireFromSpecialStream(const CurrentContext& asked, CUstream stream) {
+  Acquired acquired = AcquireTheCurrent(asked);
+  if (acquired.ok()) return acquired;
+  return Refused(Reason::kDriver, acquired.error().code, Subject::kStream, stream);
 }
 
 Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
@@ -158,9 +167,27 @@ Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
   return RefusedPointer(incarnation.result(), pointer);
 }
 
+// One more reference to `context`, if it is the primary context of `device`; where it is not, or is
+// over, nothing is created, unless its last holder releases it exactly now.
+Error RetainAgain(Device device, const ContextRef& context, PrimaryContext* primary) {
+  const auto of = [&](CUresult code) { return OfContext(Failure(code, kHold), context.get()); };
+  const CUresult alive = context.Check();
+  if (alive != CUDA_SUCCESS) return of(alive);
+  if (!CanBePrimary(context.get(), device.get())) return of(CUDA_ERROR_NOT_SUPPORTED);
+  *primary = PrimaryContext::RetainIfActive(device);
+  if (!primary->ok()) {
+    // There is none, so that it is not `context`.
+    const bool is_none = primary->error().reason == Reason::kNobodyHolds;
+    return is_none ? of(CUDA_ERROR_NOT_SUPPORTED) : primary->error();
+  }
+  if (primary->context() == context) return {};
+  const bool was_reset = primary->get() == context.get();
+  return of(was_reset ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_NOT_SUPPORTED);
+}
+
 // Memory that belongs to a device instead of a context.
 Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInactive if_inactive,
-                                CUdeviceptr pointer) {
+                                CUdeviceptr pointer, CurrentContext* asked) {
   const DriverTable* initialized = nullptr;
   const Error found = GetInitializedDriver(&initialized);
   if (!found.ok()) return Acquired(found);
@@ -170,7 +197,8 @@ Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInacti
     return Acquired(
         OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
   }
-  Acquired acquired = AcquireOn(Device::Borrow(device), if_inactive);
+  *asked = Resolved(CurrentContext());
+  Acquired acquired = AcquireOn(*asked, Device::Borrow(device), if_inactive);
   if (acquired.ok()) return acquired;
   Error error = OfHandle(acquired.error(), Subject::kDeviceOfMemory, AsPointer(pointer));
   error.device = device;
@@ -203,6 +231,22 @@ Error CheckExtent(const DriverTable& driver, const PointerAttributes& first, CUd
     found.size += next.size;
   }
   return {};
+}
+
+// The primary context of the first device that has an active one; nothing if none has.
+Acquired AcquireFirstActive(const DriverTable& driver) {
+  int count = 0;
+  CUresult code = driver.DeviceGetCount(&count);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    CUdevice device = 0;
+    code = driver.DeviceGet(&device, ordinal);
+    if (code != CUDA_SUCCESS) break;
+    PrimaryContext primary = PrimaryContext::RetainIfActive(Device::Borrow(device));
+    const bool is_inactive = primary.error().reason == Reason::kNobodyHolds;
+    if (!is_inactive) return Acquired(std::move(primary), Source::kPrimary);
+  }
+  if (code != CUDA_SUCCESS) return Acquired(Failure(code, kAcquire));
+  return Acquired(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire));
 }
 
 }  // namespace
@@ -257,7 +301,54 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
                          device.get(), current));
   }
   PrimaryContext primary = PrimaryContext::Retain(device);
+  if (primary.ok() && !state.active && if_inactive == IfInactive::kCreateAndKeep) {
+    error = KeepPrimary(&g_kept_primaries, device);
+    if (!error.ok()) return Acquired(error);
+  }
   return Acquired(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
+}
+
+Acquired AcquireFromStream(CUstream stream, CurrentContext* asked) noexcept {
+  const DriverTable* driver = nullptr;
+  const Error found = GetDriver(&driver);
+  if (!found.ok()) return Acquired(found);
+  if (MeansCurrent(stream)) {
+    *asked = Resolved(CurrentContext());
+    return AcquireFromSpecialStream(*asked, stream);
+  }
+  if (driver->StreamGetCtx == nullptr) {
+    return Refused(Reason::kTooOld, kCallRequiresNewerDriver, Subject::kStream, stream);
+  }
+  CUcontext context = nullptr;
+  CUresult code = driver->StreamGetCtx(stream, &context);
+  if (code == CUDA_SUCCESS) {
+    const ContextRef incarnation = ContextRef::Borrow(context);
+    if (incarnation.ok()) return Found(incarnation, Source::kStream);
+    code = incarnation.result();
+  }
+  return Refused(Reason::kDriver, code, Subject::kStream, stream);
+}
+
+Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
+                            CurrentContext* asked) noexcept {
+  const DriverTable* driver = nullptr;
+  const Error found = GetDriver(&driver);
+  if (!found.ok()) return Acquired(found);
+  if (pointer == 0) return UnknownMemory(pointer);
+  CUcontext context = nullptr;
+  CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  if (code == CUDA_ERROR_INVALID_VALUE) return UnknownMemory(pointer);
+  if (code == CUDA_SUCCESS && context != nullptr) {
+    return AcquireForContextMemory(context, pointer);
+  }
+  int ordinal = 0;
+  if (code == CUDA_SUCCESS) {
+    code = driver->PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  }
+  if (code == CUDA_SUCCESS) {
+    return AcquireForDeviceMemory(*driver, ordinal, if_inactive, pointer, asked);
+  }
+  return RefusedPointer(code, pointer);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE
@@ -277,21 +368,8 @@ CUdeviceptr AddressOf(const void* pointer) {
 }  // namespace
 
 Acquired AcquireFromStream(CUstream stream) noexcept {
-  const DriverTable* driver = nullptr;
-  const Error found = internal::GetDriver(&driver);
-  if (!found.ok()) return Acquired(found);
-  if (internal::MeansCurrent(stream)) return internal::AcquireFromSpecialStream(stream);
-  if (driver->StreamGetCtx == nullptr) {
-    return Refused(Reason::kTooOld, internal::kCallRequiresNewerDriver, Subject::kStream, stream);
-  }
-  CUcontext context = nullptr;
-  CUresult code = driver->StreamGetCtx(stream, &context);
-  if (code == CUDA_SUCCESS) {
-    const ContextRef incarnation = ContextRef::Borrow(context);
-    if (incarnation.ok()) return Found(incarnation, Acquired::Source::kStream);
-    code = incarnation.result();
-  }
-  return Refused(Reason::kDriver, code, Subject::kStream, stream);
+  internal::CurrentContext asked = internal::CurrentContext::NotAsked();
+  return internal::AcquireFromStream(stream, &asked);
 }
 
 Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) noexcept {
@@ -300,24 +378,17 @@ Acquired AcquireFromStream(CUstream stream, Device device, IfInactive if_inactiv
 }
 
 Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcept {
+  internal::CurrentContext asked = internal::CurrentContext::NotAsked();
+  return internal::AcquireFromPointer(pointer, if_inactive, &asked);
+}
+
+Acquired AcquireAny() noexcept {
   const DriverTable* driver = nullptr;
-  const Error found = internal::GetDriver(&driver);
+  const Error found = internal::GetInitializedDriver(&driver);
   if (!found.ok()) return Acquired(found);
-  if (pointer == 0) return internal::UnknownMemory(pointer);
-  CUcontext context = nullptr;
-  CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-  if (code == CUDA_ERROR_INVALID_VALUE) return internal::UnknownMemory(pointer);
-  if (code == CUDA_SUCCESS && context != nullptr) {
-    return internal::AcquireForContextMemory(context, pointer);
-  }
-  int ordinal = 0;
-  if (code == CUDA_SUCCESS) {
-    code = driver->PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
-  }
-  if (code == CUDA_SUCCESS) {
-    return internal::AcquireForDeviceMemory(*driver, ordinal, if_inactive, pointer);
-  }
-  return internal::RefusedPointer(code, pointer);
+  const internal::CurrentContext asked = internal::Resolved(internal::CurrentContext());
+  const bool is_none = asked.code == CUDA_SUCCESS && asked.context == nullptr;
+  return is_none ? internal::AcquireFirstActive(*driver) : internal::AcquireTheCurrent(asked);
 }
 
 Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcept {
@@ -342,9 +413,9 @@ Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
   if (!read.IsKnown()) return internal::UnknownMemory(pointer);
   error = internal::CheckExtent(*driver, read, pointer, bytes);
   if (!error.ok()) return Acquired(error);
-  return read.context != nullptr
-             ? internal::AcquireForContextMemory(read.context, pointer)
-             : internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer);
+  if (read.context != nullptr) return internal::AcquireForContextMemory(read.context, pointer);
+  internal::CurrentContext asked = internal::CurrentContext::NotAsked();
+  return internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer, &asked);
 }
 
 Acquired AcquireFromBuffer(const void* pointer, std::size_t bytes,
@@ -359,6 +430,38 @@ Acquired::Acquired(PrimaryContext primary, Source source) noexcept
       holds_primary_(primary.ok()) {
   if (!ok()) SetError(primary.error());
   static_cast<void>(primary.Leak());
+}
+
+Acquired::Acquired(const Acquired& other) noexcept
+    : incarnation_(other.incarnation_), source_(other.source_), device_(other.device_) {
+  if (!ok()) SetError(other.error_);
+  if (!other.holds_primary_) return;
+  PrimaryContext primary;
+  const Error error = internal::RetainAgain(Device::Borrow(device_), incarnation_, &primary);
+  if (error.ok()) {
+    holds_primary_ = true;
+    static_cast<void>(primary.Leak());
+  } else {
+    SetEmpty();
+    SetError(error);
+  }
+}
+
+Error Acquired::Hold() noexcept {
+  if (!ok()) return error();
+  if (holds_primary_) return {};
+  Device device = Device::Borrow(0);
+  const CUresult code = GetDevice(&device);
+  if (code != CUDA_SUCCESS) {
+    return internal::OfContext(Failure(code, internal::kHold), incarnation_.get());
+  }
+  PrimaryContext primary;
+  const Error error = internal::RetainAgain(device, incarnation_, &primary);
+  if (!error.ok()) return error;
+  device_ = device.get();
+  holds_primary_ = true;
+  static_cast<void>(primary.Leak());
+  return {};
 }
 
 Error Acquired::error() const noexcept {

@@ -2,21 +2,71 @@
 
 #include "cuguest/acquired_guard.h"
 
+#include <cstdint>
+#include <utility>
+
+#include "cuguest/internal/stream_kind.h"
 #include "lib/core/failure.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
-void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
-                          const internal::CurrentContext* asked) noexcept {
+using internal::CurrentContext;
+using internal::Scope;
+
+AcquiredGuard::AcquiredGuard(Acquired acquired, GuardMode mode, Location where) noexcept
+    : acquired_(std::move(acquired)), guard_(Scope::kNotSet) {
+  if (acquired_.ok()) {
+    guard_.scope_.Enter(context(), mode == GuardMode::kAlwaysPush, where);
+  } else {
+    guard_.scope_.Refuse(acquired_.error().code, where);
+  }
+}
+
+AcquiredGuard::AcquiredGuard(CUstream stream, GuardMode mode, Location where) noexcept
+    : guard_(Scope::kNotSet) {
+  CurrentContext asked = CurrentContext::NotAsked();
+  Acquired acquired = internal::AcquireFromStream(stream, &asked);
+  EnterFound(std::move(acquired), asked, mode, where);
+}
+
+AcquiredGuard::AcquiredGuard(CUstream stream, Device device, IfInactive if_inactive, GuardMode mode,
+                             Location where) noexcept
+    : guard_(Scope::kNotSet) {
+  const bool means_device = internal::MeansCurrent(stream);
+  CurrentContext asked = means_device ? CurrentContext() : CurrentContext::NotAsked();
+  Acquired acquired = means_device ? internal::AcquireOn(asked, device, if_inactive)
+                                   : internal::AcquireFromStream(stream, &asked);
+  EnterFound(std::move(acquired), asked, mode, where);
+}
+
+AcquiredGuard::AcquiredGuard(CUdeviceptr pointer, IfInactive if_inactive, GuardMode mode,
+                             Location where) noexcept
+    : guard_(Scope::kNotSet) {
+  CurrentContext asked = CurrentContext::NotAsked();
+  Acquired acquired = internal::AcquireFromPointer(pointer, if_inactive, &asked);
+  EnterFound(std::move(acquired), asked, mode, where);
+}
+
+AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardMode mode,
+                             Location where) noexcept
+    : AcquiredGuard(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),
+                    if_inactive, mode, where) {}
+
+void AcquiredGuard::EnterFound(Acquired acquired, const CurrentContext& asked, GuardMode mode,
+                               Location where) noexcept {
   acquired_ = std::move(acquired);
   if (!acquired_.ok()) return guard_.scope_.Refuse(acquired_.error().code, where);
-  const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
-                          acquired_.source() == Acquired::Source::kCurrent;
-  if (is_current) {
-    guard_.scope_.Enter(*asked, where);
-  } else {
-    guard_.scope_.Enter(context(), mode == GuardMode::kAlwaysPush, where);
-  }
+  guard_.scope_.EnterFound(internal::Incarnation::Of(context()),
+                           asked.IsKnown() ? &asked.context : nullptr,
+                           mode == GuardMode::kAlwaysPush, where);
+}
+
+Error AcquiredGuard::MoveTo(Acquired acquired, Location where) noexcept {
+  if (!acquired.ok()) return acquired.error();
+  const CUresult code = guard_.MoveTo(acquired.context(), where);
+  if (code != CUDA_SUCCESS) return internal::Failure(code, guard_.doing());
+  acquired_ = std::move(acquired);
+  return {};
 }
 
 Error AcquiredGuard::error() const noexcept {

@@ -4,6 +4,7 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/internal/stream_kind.h"
+#include "lib/capi/c_acquired.h"
 #include "lib/capi/c_storage.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -15,14 +16,6 @@ static_assert(CUGUEST_FROM_CURRENT == static_cast<int>(Acquired::Source::kCurren
 static_assert(CUGUEST_FROM_PRIMARY == static_cast<int>(Acquired::Source::kPrimary));
 static_assert(CUGUEST_FROM_CREATED == static_cast<int>(Acquired::Source::kCreated));
 
-bool IsWhatIfInactive(int if_inactive) noexcept {
-  return if_inactive == CUGUEST_REFUSE || if_inactive == CUGUEST_CREATE;
-}
-
-IfInactive WhatIfInactive(int if_inactive) noexcept {
-  return if_inactive == CUGUEST_CREATE ? IfInactive::kCreate : IfInactive::kRefuse;
-}
-
 }  // namespace
 CUGUEST_END_INTERNAL_NAMESPACE
 
@@ -31,7 +24,8 @@ namespace c = cuguest::internal;
 int cuguest_acquire_on(cuguest_acquired* acquired, int device, int if_inactive) {
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
   return c::BeginObject(acquired, [=] {
-    return cuguest::AcquireOn(cuguest::Device::Borrow(device), c::WhatIfInactive(if_inactive));
+    return cuguest::AcquireOn(cuguest::Device::Borrow(device),
+                              static_cast<cuguest::IfInactive>(if_inactive));
   });
 }
 
@@ -40,7 +34,7 @@ int cuguest_acquire_from_pointer(cuguest_acquired* acquired, unsigned long long 
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
   return c::BeginObject(acquired, [=] {
     return cuguest::AcquireFromPointer(static_cast<CUdeviceptr>(pointer),
-                                       c::WhatIfInactive(if_inactive));
+                                       static_cast<cuguest::IfInactive>(if_inactive));
   });
 }
 
@@ -53,12 +47,32 @@ int cuguest_acquire_from_stream(cuguest_acquired* acquired, CUstream stream, int
   return c::BeginObject(acquired, [=] { return cuguest::AcquireFromStream(stream); });
 }
 
+int cuguest_acquire_any(cuguest_acquired* acquired) {
+  return c::BeginObject(acquired, [] { return cuguest::AcquireAny(); });
+}
+
+int cuguest_acquired_hold(cuguest_acquired* acquired) {
+  const c::AcquiredStorage storage(acquired);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? storage->Hold().code : code;
+}
+
+int cuguest_acquired_device(const cuguest_acquired* acquired, int* device) {
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const c::ConstAcquiredStorage storage(acquired);
+  CUresult code = storage.HasBegun();
+  cuguest::Device found = cuguest::Device::Borrow(0);
+  if (code == CUDA_SUCCESS) code = storage->GetDevice(&found);
+  if (code == CUDA_SUCCESS) *device = found.get();
+  return code;
+}
+
 int cuguest_acquired_ref(const cuguest_acquired* acquired, cuguest_ref* ref) {
   return c::NameObject<cuguest::Acquired>(acquired, ref);
 }
 
 int cuguest_acquired_source(const cuguest_acquired* acquired) {
-  const c::StorageOf<const cuguest::Acquired, const cuguest_acquired> storage(acquired);
+  const c::ConstAcquiredStorage storage(acquired);
   return storage.HasBegun() == CUDA_SUCCESS ? static_cast<int>(storage->source()) : -1;
 }
 

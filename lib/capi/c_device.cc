@@ -6,6 +6,7 @@
 
 #include "cuguest/c.h"
 #include "cuguest/free_memory.h"
+#include "lib/capi/c_acquired.h"
 #include "lib/capi/c_storage.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/failure.h"
@@ -21,12 +22,9 @@ int cuguest_driver_adopt(cuguest_driver_lookup lookup, void* user) {
 int cuguest_is_initialized(void) { return cuguest::internal::IsDriverInitialized() ? 1 : 0; }
 
 int cuguest_free_memory(int device, int if_inactive, size_t* free, size_t* total) {
-  if (if_inactive != CUGUEST_REFUSE && if_inactive != CUGUEST_CREATE) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!cuguest::internal::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
   return GetFreeMemory(cuguest::Device::Borrow(device), free, total,
-                       if_inactive == CUGUEST_CREATE ? cuguest::IfInactive::kCreate
-                                                     : cuguest::IfInactive::kRefuse)
+                       static_cast<cuguest::IfInactive>(if_inactive))
       .code;
 }
 

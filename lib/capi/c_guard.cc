@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "lib/capi/c_guard.h"
 #include "cuguest/c.h"
 #include "cuguest/internal/scope.h"
-#include "lib/capi/c_scope.h"
 #include "lib/capi/c_storage.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-static_assert(sizeof(cuguest_guard) == 128);
+static_assert(sizeof(cuguest_guard) == 192);
 
 // `ours` is a handle or a ContextRef.
 template <typename Context>
-CUresult EnterGuard(cuguest_guard* guard, const Context& ours, int mode, Location where) noexcept {
-  if (mode != CUGUEST_ELIDE && mode != CUGUEST_ALWAYS_PUSH) return CUDA_ERROR_INVALID_VALUE;
-  return BeginScope(guard,
-                    [&](Scope* scope) { scope->Enter(ours, mode == CUGUEST_ALWAYS_PUSH, where); });
+CUresult EnterGuard(cuguest_guard* given, const Context& ours, int mode, Location where) noexcept {
+  return BeginGuard(given, mode, where, [&](Guard* guard) {
+    guard->scope.Enter(ours, (mode & CUGUEST_ALWAYS_PUSH) != 0, where);
+    return guard->scope.JustEntered();
+  });
 }
 
-using GuardStorage = StorageOf<Scope, cuguest_guard>;
+[[gnu::noinline]] CUresult LeaveGuard(cuguest_guard* given, Reported end) noexcept {
+  return EndScope<Guard>(given, [=](Guard* guard) { return guard->Leave(end); });
+}
 
 CUresult MoveGuard(cuguest_guard* guard, const Incarnation& to, Location where) noexcept {
   const GuardStorage storage(guard);
   const CUresult code = storage.HasBegun();
-  return code == CUDA_SUCCESS ? storage->MoveTo(to, where) : code;
+  return code == CUDA_SUCCESS ? storage->scope.MoveTo(to, where) : code;
 }
 
 }  // namespace
@@ -42,9 +45,13 @@ int cuguest_guard_enter_ref(cuguest_guard* guard, const cuguest_ref* ref, int mo
   return c::EnterGuard(guard, c::NamedBy(*ref).Ref(), mode, {file, line});
 }
 
-int cuguest_guard_leave(cuguest_guard* guard) { return c::LeaveScope(guard); }
+int cuguest_guard_leave(cuguest_guard* guard) {
+  return c::LeaveGuard(guard, c::Reported::kByResult);
+}
 
-void cuguest_guard_cleanup(cuguest_guard* guard) { c::CleanUpScope(guard); }
+void cuguest_guard_cleanup(cuguest_guard* guard) {
+  static_cast<void>(c::LeaveGuard(guard, c::Reported::kByIncident));
+}
 
 int cuguest_guard_move_to(cuguest_guard* guard, CUcontext context, const char* file, int line) {
   return c::MoveGuard(guard, c::Incarnation::Unknown(context), {file, line});
@@ -59,7 +66,7 @@ int cuguest_guard_move_to_ref(cuguest_guard* guard, const cuguest_ref* ref, cons
 int cuguest_guard_reassert(cuguest_guard* guard) {
   const c::GuardStorage storage(guard);
   const CUresult code = storage.HasBegun();
-  return code == CUDA_SUCCESS ? storage->Reassert() : code;
+  return code == CUDA_SUCCESS ? storage->scope.Reassert() : code;
 }
 
 int cuguest_push(CUcontext context) { return c::Scope::PushUnowned(context); }

@@ -11,6 +11,12 @@ int cuguest_primary_retain(cuguest_primary* primary, int device) {
       primary, [=] { return cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(device)); });
 }
 
+int cuguest_primary_retain_if_active(cuguest_primary* primary, int device) {
+  return c::BeginObject(primary, [=] {
+    return cuguest::PrimaryContext::RetainIfActive(cuguest::Device::Borrow(device));
+  });
+}
+
 int cuguest_primary_ref(const cuguest_primary* primary, cuguest_ref* ref) {
   return c::NameObject<cuguest::PrimaryContext>(primary, ref);
 }

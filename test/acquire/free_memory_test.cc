@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(no_device_and_nothing_to_write) {
   BOOST_TEST(Ask(Device::Borrow(99), nullptr, nullptr, IfInactive::kCreate) ==
              CUDA_ERROR_INVALID_DEVICE);
   BOOST_TEST(Ask(kFirst, nullptr, nullptr, IfInactive::kCreate) == CUDA_SUCCESS);
-  BOOST_TEST(cuguest_free_memory(0, 2, nullptr, nullptr) == int{CUDA_ERROR_INVALID_VALUE});
+  BOOST_TEST(cuguest_free_memory(0, 3, nullptr, nullptr) == int{CUDA_ERROR_INVALID_VALUE});
 }
 
 BOOST_AUTO_TEST_CASE(cost,

@@ -183,7 +183,7 @@ static void a_cleared_reference_names_none(void) {
   context_t a;
   cuguest_ref ref;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
   int i;
   begin();
   a = make_context();
@@ -201,7 +201,7 @@ static void a_cleared_reference_names_none(void) {
   CHECK(cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE) == INVALID_CONTEXT);
   CHECK(STACK_IS(a, a));
   CHECK(cuguest_guard_leave(&guard) == 0);
-  CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE) == INVALID_CONTEXT);
   CHECK(STACK_IS(a));
   CHECK(cuguest_incident_count(-1) == 0);
 }
@@ -335,7 +335,7 @@ static void null_storage_is_refused(void) {
   context_t a;
   cuguest_ref ref;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
   cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
   begin();
   a = make_context();
@@ -360,13 +360,12 @@ static void null_storage_is_refused(void) {
   CHECK(cuguest_capture_guard_enter(NULL, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_capture_guard_leave(NULL) == INVALID_VALUE);
   cuguest_capture_guard_cleanup(NULL);
-  CHECK(cuguest_residency_enter(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
-  CHECK(cuguest_residency_enter(&residency, NULL, CUGUEST_HERE) == INVALID_VALUE);
-  CHECK(cuguest_residency_reassert(NULL) == INVALID_VALUE);
-  CHECK(cuguest_residency_settle(NULL) == INVALID_VALUE);
-  CHECK(cuguest_residency_move_to(NULL, &ref) == INVALID_VALUE);
-  CHECK(cuguest_residency_leave(NULL) == INVALID_VALUE);
-  cuguest_residency_cleanup(NULL);
+  CHECK(cuguest_thread_home_enter_ref(NULL, &ref, 0, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_enter_ref(&home, NULL, 0, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_check(NULL) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_move_to(NULL, &ref) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_leave(NULL) == INVALID_VALUE);
+  cuguest_thread_home_cleanup(NULL);
   CHECK(cuguest_ref_borrow(NULL, a) == INVALID_VALUE);
   CHECK(cuguest_ref_current(NULL) == INVALID_VALUE);
   CHECK(cuguest_ref_check(NULL) == INVALID_VALUE);
@@ -385,21 +384,21 @@ static void smaller_storage_is_refused(void) {
   cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
   cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
   cuguest_capture_guard capture = CUGUEST_INIT(cuguest_capture_guard);
-  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
   cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
   begin();
   a = make_context();
   ref = ref_of(a);
-  guard.size = none.size = host.size = capture.size = residency.size = listener.size = 24;
+  guard.size = none.size = host.size = capture.size = home.size = listener.size = 24;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_capture_guard_enter(&capture, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) ==
         INVALID_VALUE);
-  CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_incident_listener_register(&listener, &note, NULL) == INVALID_VALUE);
   CHECK(cuguest_guard_leave(&guard) == INVALID_VALUE);
-  CHECK(guard.opaque[0] == 0 && none.opaque[0] == 0 && residency.opaque[0] == 0);
+  CHECK(guard.opaque[0] == 0 && none.opaque[0] == 0 && home.opaque[0] == 0);
   ref.size = sizeof(size_t);
   CHECK(cuguest_ref_check(&ref) == INVALID_VALUE);
   CHECK(cuguest_ref_current(&ref) == INVALID_VALUE);
@@ -839,7 +838,7 @@ static void a_forked_child_is_refused(void) {
   if (child == 0) {
     cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
     cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
-    cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+    cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
     cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
     cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
     CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
@@ -847,7 +846,7 @@ static void a_forked_child_is_refused(void) {
     CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
     CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
     CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == NOT_INITIALIZED);
-    CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE) == NOT_INITIALIZED);
     CHECK(cuguest_ref_current(&ref) == NOT_INITIALIZED);
     CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == NOT_INITIALIZED);
     CHECK(cuguest_shared_context_create(&shared, 0, 0) == NOT_INITIALIZED);
@@ -964,47 +963,46 @@ static void a_capture_guard_sets_the_mode(void) {
   CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
 }
 
-static void* leave_residency_elsewhere(void* argument) {
-  CHECK(cuguest_residency_reassert(argument) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_leave(argument) == NOT_READY);
-  CHECK(cuguest_residency_leave(argument) == ILLEGAL_STATE);
+static void* leave_home_elsewhere(void* argument) {
+  CHECK(cuguest_thread_home_check(argument) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_leave(argument) == NOT_READY);
+  CHECK(cuguest_thread_home_leave(argument) == ILLEGAL_STATE);
   return NULL;
 }
 
 static void a_thread_resides_in_a_context(void) {
   context_t a, b, popped;
   cuguest_ref ref_a, ref_b;
-  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
   const cuguest_ref none = CUGUEST_REF_INIT;
   begin();
   a = make_context();
   b = make_context();
   ref_a = ref_of(a);
   ref_b = ref_of(b);
-  CHECK(cuguest_residency_enter(&residency, &none, CUGUEST_HERE) == INVALID_CONTEXT);
-  CHECK(cuguest_residency_reassert(&residency) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_enter(&residency, &ref_a, CUGUEST_HERE) == 0);
-  CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_enter_ref(&home, &none, 0, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(cuguest_thread_home_check(&home) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_enter_ref(&home, &ref_a, 0, CUGUEST_HERE) == 0);
+  CHECK(cuguest_thread_home_enter_ref(&home, &ref_b, 0, CUGUEST_HERE) == ILLEGAL_STATE);
   CHECK(STACK_IS(a));
   CHECK(driver.pop(&popped) == 0);
-  CHECK(cuguest_residency_reassert(&residency) == 0);
-  CHECK(cuguest_residency_settle(&residency) == 0);
+  CHECK(cuguest_thread_home_check(&home) == 0);
   CHECK(STACK_IS(a));
-  CHECK(cuguest_residency_move_to(&residency, &ref_b) == 0);
+  CHECK(cuguest_thread_home_move_to(&home, &ref_b) == 0);
   CHECK(STACK_IS(b));
-  CHECK(cuguest_residency_move_to(&residency, NULL) == INVALID_VALUE);
-  on_another_thread(&leave_residency_elsewhere, &residency);
+  CHECK(cuguest_thread_home_move_to(&home, NULL) == INVALID_VALUE);
+  on_another_thread(&leave_home_elsewhere, &home);
   CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 1);
   CHECK(STACK_IS(b));
-  CHECK(cuguest_residency_leave(&residency) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == 0);
+  CHECK(cuguest_thread_home_leave(&home) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_enter_ref(&home, &ref_b, 0, CUGUEST_HERE) == 0);
   CHECK(STACK_IS(b)); /* not both */
   CHECK(driver.destroy(b) == 0);
-  CHECK(cuguest_residency_reassert(&residency) == CONTEXT_IS_DESTROYED);
-  CHECK(cuguest_residency_move_to(&residency, &ref_a) == 0);
-  CHECK(cuguest_residency_leave(&residency) == 0);
+  CHECK(cuguest_thread_home_check(&home) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_thread_home_move_to(&home, &ref_a) == 0);
+  CHECK(cuguest_thread_home_leave(&home) == 0);
   CHECK(STACK_IS_EMPTY());
-  CHECK(cuguest_residency_leave(&residency) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_leave(&home) == ILLEGAL_STATE);
 }
 
 static void refs_name_incarnations(void) {
@@ -1245,7 +1243,7 @@ static struct {
   cuguest_no_context_guard none;
   cuguest_host_scope host;
   cuguest_capture_guard capture;
-  cuguest_residency residency;
+  cuguest_thread_home home;
   cuguest_primary primary;
   cuguest_acquired acquired;
   cuguest_shared_context shared;
@@ -1266,8 +1264,8 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_no_context_guard_leave(&zeros.none) == ILLEGAL_STATE);
   CHECK(cuguest_host_scope_leave(&zeros.host) == ILLEGAL_STATE);
   CHECK(cuguest_capture_guard_leave(&zeros.capture) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_leave(&zeros.residency) == ILLEGAL_STATE);
-  CHECK(cuguest_residency_reassert(&zeros.residency) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_leave(&zeros.home) == ILLEGAL_STATE);
+  CHECK(cuguest_thread_home_check(&zeros.home) == ILLEGAL_STATE);
   CHECK(cuguest_primary_release(&zeros.primary) == ILLEGAL_STATE);
   CHECK(cuguest_primary_ref(&zeros.primary, &zeros.ref) == ILLEGAL_STATE);
   CHECK(cuguest_acquired_release(&zeros.acquired) == ILLEGAL_STATE);
@@ -1275,7 +1273,7 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_shared_context_detach(&zeros.shared) == ILLEGAL_STATE);
   CHECK(cuguest_incident_listener_remove(&zeros.listener) == ILLEGAL_STATE);
   cuguest_guard_cleanup(&zeros.guard);
-  cuguest_residency_cleanup(&zeros.residency);
+  cuguest_thread_home_cleanup(&zeros.home);
   cuguest_primary_cleanup(&zeros.primary);
   /* And all of it may begin. */
   CHECK(cuguest_guard_enter(&zeros.guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
@@ -1287,10 +1285,10 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_guard_leave(&zeros.guard) == 0 && STACK_IS_EMPTY());
   memset(&zeros.ref, 0, sizeof(zeros.ref));
   CHECK(cuguest_ref_borrow(&zeros.ref, a) == 0 && cuguest_ref_check(&zeros.ref) == 0);
-  CHECK(cuguest_residency_enter(&zeros.residency, &zeros.ref, CUGUEST_HERE) == 0);
+  CHECK(cuguest_thread_home_enter_ref(&zeros.home, &zeros.ref, CUGUEST_HERE) == 0);
   CHECK(cuguest_no_context_guard_enter(&zeros.none, CUGUEST_HERE) == 0 && STACK_IS_EMPTY());
   CHECK(cuguest_no_context_guard_leave(&zeros.none) == 0 && STACK_IS(a));
-  CHECK(cuguest_residency_leave(&zeros.residency) == 0 && STACK_IS_EMPTY());
+  CHECK(cuguest_thread_home_leave(&zeros.home) == 0 && STACK_IS_EMPTY());
   CHECK(cuguest_capture_guard_enter(&zeros.capture, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
   CHECK(cuguest_capture_guard_leave(&zeros.capture) == 0);
   CHECK(cuguest_primary_retain(&zeros.primary, 0) == 0);

@@ -131,8 +131,8 @@ void EveryOtherBeginsAndEnds() {
     CHECK(shared.ok() && shared.ref().context == own);
     CHECK(acquired.ok() && acquired.ref().context == host);
     cuguest_ref own_ref = shared.ref();
-    cuguest::CResidency residency(&cuguest_residency_enter, &own_ref, CUGUEST_HERE);
-    CHECK(residency.ok() && driver.Current() == own);
+    cuguest::CThreadHome home(&cuguest_thread_home_enter_ref, &own_ref, 0, CUGUEST_HERE);
+    CHECK(home.ok() && driver.Current() == own);
     cuguest::CHostScope scope(&cuguest_host_scope_enter, CUGUEST_HERE);
     CHECK(scope.ok() && driver.Current() == host);
     cuguest::CNoContextGuard none(&cuguest_no_context_guard_enter, CUGUEST_HERE);

@@ -42,10 +42,10 @@ constexpr const char* kAbsent = "is null";
 int BeginIn(CUcontext context, cuguest_guard* guard) {
   return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, CUGUEST_HERE);
 }
-int BeginIn(CUcontext context, cuguest_residency* residency) {
+int BeginIn(CUcontext context, cuguest_thread_home* home) {
   cuguest_ref ref = CUGUEST_REF_INIT;
   const int code = cuguest_ref_borrow(&ref, context);
-  return code != 0 ? code : cuguest_residency_enter(residency, &ref, CUGUEST_HERE);
+  return code != 0 ? code : cuguest_thread_home_enter_ref(home, &ref, 0, CUGUEST_HERE);
 }
 int BeginIn(CUcontext context, cuguest_shared_context* shared) {
   return cuguest_shared_context_attach(shared, context);
@@ -60,8 +60,8 @@ int Begin(cuguest_host_scope* scope, const Things&) {
 int Begin(cuguest_capture_guard* guard, const Things&) {
   return cuguest_capture_guard_enter(guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE);
 }
-int Begin(cuguest_residency* residency, const Things& things) {
-  return BeginIn(things.home.get(), residency);
+int Begin(cuguest_thread_home* home, const Things& things) {
+  return BeginIn(things.home.get(), home);
 }
 int Begin(cuguest_primary* primary, const Things&) { return cuguest_primary_retain(primary, 0); }
 // Of the primary context, whatever is current.
@@ -80,7 +80,7 @@ void End(cuguest_guard* guard) { cuguest_guard_cleanup(guard); }
 void End(cuguest_no_context_guard* guard) { cuguest_no_context_guard_cleanup(guard); }
 void End(cuguest_host_scope* scope) { cuguest_host_scope_cleanup(scope); }
 void End(cuguest_capture_guard* guard) { cuguest_capture_guard_cleanup(guard); }
-void End(cuguest_residency* residency) { cuguest_residency_cleanup(residency); }
+void End(cuguest_thread_home* home) { cuguest_thread_home_cleanup(home); }
 void End(cuguest_primary* primary) { cuguest_primary_cleanup(primary); }
 void End(cuguest_acquired* acquired) { cuguest_acquired_cleanup(acquired); }
 void End(cuguest_shared_context* shared) { cuguest_shared_context_cleanup(shared); }
@@ -465,7 +465,7 @@ std::vector<Row> Scopes() {
   using Empty = cuguest_no_context_guard;
   using Host = cuguest_host_scope;
   using Capture = cuguest_capture_guard;
-  using Residency = cuguest_residency;
+  using Home = cuguest_thread_home;
   Everywhere enters_empty = AsksDriver();
   Everywhere ends_empty = EndsScope();
   enters_empty.on_dead = {kNotSupported};
@@ -484,13 +484,12 @@ std::vector<Row> Scopes() {
                  Line()),
       BORDERS_OF(cuguest_capture_guard_leave, EndsScope(), Uses<Capture>()),
       BORDERS_OF(cuguest_capture_guard_cleanup, EndsScope(), Uses<Capture>()),
-      BORDERS_OF(cuguest_residency_enter, AsksDriver(), Begins<Residency>(), Names(), File(),
+      BORDERS_OF(cuguest_thread_home_enter_ref, AsksDriver(), Begins<Home>(), Names(), File(),
                  Line()),
-      BORDERS_OF(cuguest_residency_reassert, UsesScope(), Uses<Residency>(Over(kDestroyed))),
-      BORDERS_OF(cuguest_residency_settle, UsesScope(), Uses<Residency>(Over(kDestroyed))),
-      BORDERS_OF(cuguest_residency_move_to, UsesScope(), Uses<Residency>(Over()), Leaving(Names())),
-      BORDERS_OF(cuguest_residency_leave, EndsScope(), Uses<Residency>(Over())),
-      BORDERS_OF(cuguest_residency_cleanup, EndsScope(), Uses<Residency>(Over())),
+      BORDERS_OF(cuguest_thread_home_check, UsesScope(), Uses<Home>(Over(kDestroyed))),
+      BORDERS_OF(cuguest_thread_home_move_to, UsesScope(), Uses<Home>(Over()), Leaving(Names())),
+      BORDERS_OF(cuguest_thread_home_leave, EndsScope(), Uses<Home>(Over())),
+      BORDERS_OF(cuguest_thread_home_cleanup, EndsScope(), Uses<Home>(Over())),
   };
 }
 

@@ -115,18 +115,18 @@ std::vector<Call> Guards() {
              cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE);
          return code != 0 ? FirstOf({code}) : FirstOf({cuguest_capture_guard_leave(&guard)});
        }},
-      {"cuguest_residency_enter cuguest_residency_reassert cuguest_residency_settle "
-       "cuguest_residency_move_to cuguest_residency_leave cuguest_residency_cleanup",
+      {"cuguest_thread_home_enter_ref cuguest_thread_home_check "
+       "cuguest_thread_home_move_to cuguest_thread_home_leave cuguest_thread_home_cleanup",
        kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
-         CUGUEST_SCOPE(cuguest_residency, residency);
-         const int code = cuguest_residency_enter(&residency, &ref, CUGUEST_HERE);
+         CUGUEST_SCOPE(cuguest_thread_home, home);
+         const int code = cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE);
          if (code != 0) return FirstOf({code});
-         const int reasserted = cuguest_residency_reassert(&residency);
-         const int settled = cuguest_residency_settle(&residency);
+         const int reasserted = cuguest_thread_home_check(&home);
+         const int settled = (&home);
          const absl::StatusOr<cuguest_ref> other = RefTo(t.other.get());
-         const int moved = other.ok() ? cuguest_residency_move_to(&residency, &*other) : 0;
-         const int left = cuguest_residency_leave(&residency);
-         return other.ok() ? FirstOf({reasserted, settled, moved, left}) : other.status();
+         const int moved = other.ok() ? cuguest_thread_home_move_to(&home, &*other) : 0;
+         const int left = cuguest_thread_home_leave(&home);
+         return other.ok() ? FirstOf({reasserted, moved, left}) : other.status();
        })},
   };
 }

@@ -69,7 +69,7 @@ const char* const kFaults[] = {
 // Which caller: the guard's context is current, another is, or none is.
 const char* const kCallers[] = {"XT", "XA", "A", "", "T"};
 
-// What is walked, and which rows of kExceptions are its own: of a residency those of a guard that
+// What is walked, and which rows of kExceptions are its own: of a home those of a guard that
 // always pushes, and of what elides, by reference or not, those of a guard that elides.
 struct Row {
   Language language;
@@ -77,11 +77,11 @@ struct Row {
   const char* mode;
 };
 const Row kRows[] = {
-    {Language::kCpp, Kind::kElide, "elide"},    {Language::kCpp, Kind::kByRef, "elide"},
-    {Language::kCpp, Kind::kScope, "elide"},    {Language::kCpp, Kind::kAlwaysPush, "push"},
-    {Language::kCpp, Kind::kResidency, "push"}, {Language::kCpp, Kind::kExact, "exact"},
-    {Language::kC, Kind::kElide, "elide"},      {Language::kC, Kind::kByRef, "elide"},
-    {Language::kC, Kind::kAlwaysPush, "push"},  {Language::kC, Kind::kResidency, "push"},
+    {Language::kCpp, Kind::kElide, "elide"},   {Language::kCpp, Kind::kByRef, "elide"},
+    {Language::kCpp, Kind::kScope, "elide"},   {Language::kCpp, Kind::kAlwaysPush, "push"},
+    {Language::kCpp, Kind::kHome, "push"},     {Language::kCpp, Kind::kExact, "exact"},
+    {Language::kC, Kind::kElide, "elide"},     {Language::kC, Kind::kByRef, "elide"},
+    {Language::kC, Kind::kAlwaysPush, "push"}, {Language::kC, Kind::kHome, "push"},
 };
 
 std::string KeyOf(const std::string& mode, const std::string& caller, const std::string& fault) {

@@ -29,6 +29,7 @@
 #include "cuguest/location.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/thread_home.h"
 #include "test/support/test.h"
 
 namespace scope_cases {
@@ -38,12 +39,12 @@ using cuguest::ExactGuard;
 constexpr auto kOutOfTurn = cuguest::Incident::Kind::kOutOfTurn;
 constexpr CUresult kNotReady = CUDA_ERROR_NOT_READY;
 
-enum class Kind { kElide, kAlwaysPush, kByRef, kScope, kExact, kNone, kResidency, kHost, kCapture };
+enum class Kind { kElide, kAlwaysPush, kByRef, kScope, kExact, kNone, kHome, kHost, kCapture };
 enum class Language { kCpp, kC };
 
 constexpr Kind kAllKinds[] = {Kind::kElide, Kind::kAlwaysPush, Kind::kByRef,
                               Kind::kScope, Kind::kExact,      Kind::kNone,
-                              Kind::kHost,  Kind::kResidency,  Kind::kCapture};
+                              Kind::kHost,  Kind::kHome,       Kind::kCapture};
 
 inline bool Has(Language language, Kind kind) {
   return language == Language::kCpp || (kind != Kind::kScope && kind != Kind::kExact);
@@ -55,8 +56,8 @@ inline bool Elides(Kind kind) {
   return kind == Kind::kElide || kind == Kind::kByRef || kind == Kind::kScope;
 }
 inline std::string NameOf(Language language, Kind kind) {
-  constexpr const char* kNames[] = {"elide", "push",      "ref",  "scope",  "exact",
-                                    "none",  "residency", "host", "capture"};
+  constexpr const char* kNames[] = {"elide", "push", "ref",  "scope",  "exact",
+                                    "none",  "home", "host", "capture"};
   return std::string(language == Language::kC ? "C " : "") + kNames[static_cast<int>(kind)];
 }
 
@@ -88,6 +89,20 @@ class Scope {
   virtual CUresult CodeOfSecondEnd() const = 0;
 };
 
+// A ThreadHome with the words of the others.
+class Home {
+ public:
+  Home(const cuguest::ContextRef& context, cuguest::Location where)
+      : home_(context, cuguest::ThreadHome::Keep::kNothing, cuguest::ThreadHome::IfOver::kRefuse,
+              where) {}
+  CUresult result() const { return home_.error().code; }
+  CUresult Reassert() { return home_.Check().code; }
+  CUresult Leave() { return home_.Leave().code; }
+
+ private:
+  cuguest::ThreadHome home_;
+};
+
 template <typename Object>
 class CppScope final : public Scope {
  public:
@@ -109,7 +124,7 @@ class CppScope final : public Scope {
   }
   CUresult Reassert() override {
     if constexpr (std::is_same_v<Object, cuguest::ContextGuard> ||
-                  std::is_same_v<Object, cuguest::ContextScope> ||
+                  std::is_same_v<Object, cuguest::ContextScope> || std::is_same_v<Object, Home> ||
                   std::is_same_v<Object, ExactGuard>) {
       return object_->Reassert();
     }
@@ -158,8 +173,8 @@ class CScope final : public Scope {
   CUresult Reassert() override {
     if constexpr (std::is_same_v<Storage, cuguest_guard>) {
       return static_cast<CUresult>(cuguest_guard_reassert(&storage_));
-    } else if constexpr (std::is_same_v<Storage, cuguest_residency>) {
-      return static_cast<CUresult>(cuguest_residency_reassert(&storage_));
+    } else if constexpr (std::is_same_v<Storage, cuguest_thread_home>) {
+      return static_cast<CUresult>(cuguest_thread_home_check(&storage_));
     }
     return Scope::Reassert();
   }
@@ -219,11 +234,9 @@ inline std::unique_ptr<Scope> MakeCpp(Kind kind) {
       return std::make_unique<Nones>([](void* at, CUcontext, Location where) {
         return new (at) cuguest::NoContextGuard(where);
       });
-    case Kind::kResidency:
-      return std::make_unique<Scopes>([](void* at, CUcontext context, Location where) {
-        auto* const scope = new (at) cuguest::ContextScope;
-        static_cast<void>(scope->Enter(ContextRef::Borrow(context), GuardMode::kAlwaysPush, where));
-        return scope;
+    case Kind::kHome:
+      return std::make_unique<CppScope<Home>>([](void* at, CUcontext context, Location where) {
+        return new (at) Home(ContextRef::Borrow(context), where);
       });
     case Kind::kHost:
       return std::make_unique<Hosts>(
@@ -267,15 +280,15 @@ inline std::unique_ptr<Scope> MakeC(Kind kind) {
             return cuguest_no_context_guard_enter(guard, where.file, where.line);
           },
           &cuguest_no_context_guard_leave, &cuguest_no_context_guard_cleanup);
-    case Kind::kResidency:
-      return std::make_unique<CScope<cuguest_residency>>(
-          [](cuguest_residency* residency, CUcontext context, Location where) {
+    case Kind::kHome:
+      return std::make_unique<CScope<cuguest_thread_home>>(
+          [](cuguest_thread_home* home, CUcontext context, Location where) {
             cuguest_ref ref = CUGUEST_REF_INIT;
             const int code = cuguest_ref_borrow(&ref, context);
             if (code != 0) return code;
-            return cuguest_residency_enter(residency, &ref, where.file, where.line);
+            return cuguest_thread_home_enter_ref(home, &ref, 0, where.file, where.line);
           },
-          &cuguest_residency_leave, &cuguest_residency_cleanup);
+          &cuguest_thread_home_leave, &cuguest_thread_home_cleanup);
     case Kind::kHost:
       return std::make_unique<CScope<cuguest_host_scope>>(
           [](cuguest_host_scope* scope, CUcontext, Location where) {

@@ -383,8 +383,7 @@ class Player {
     return kind == Kind::kElide || kind == Kind::kAlwaysPush || kind == Kind::kByRef;
   }
   static bool CanReassert(Kind kind) {
-    return CanMove(kind) || kind == Kind::kScope || kind == Kind::kExact ||
-           kind == Kind::kResidency;
+    return CanMove(kind) || kind == Kind::kScope || kind == Kind::kExact || kind == Kind::kHome;
   }
 
   bool MoveOrReassert(const Step& step) {

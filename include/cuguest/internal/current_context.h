@@ -25,6 +25,15 @@ struct CurrentContext {
     if (code == CUDA_SUCCESS && context != nullptr) code = GetId(context, &id);
   }
 
+  // As where there was no driver to ask.
+  [[nodiscard]] CUGUEST_HIDE static CurrentContext NotAsked() noexcept {
+    return CurrentContext(kNotResolved);
+  }
+
+  // Whether what is current was asked, and told: `context`.
+  [[nodiscard]] CUGUEST_HIDE bool IsKnown() const noexcept {
+    return code == CUDA_SUCCESS || context != nullptr;
+  }
   // Whether it is the one that this thread saw last, and alive. Never below CUDA 12.0, where every
   // id is 0.
   [[nodiscard]] CUGUEST_HIDE bool IsSeen() const noexcept {
@@ -39,6 +48,9 @@ struct CurrentContext {
   CUcontext context = nullptr;
   unsigned long long id = 0;
   CUresult code;
+
+ private:
+  CUGUEST_HIDE explicit CurrentContext(CUresult why_not) noexcept : code(why_not) {}
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -96,12 +96,8 @@ class CUGUEST_API Scope {
     ThisThread* const here = CallingThread();
     if (Rarely(code != CUDA_SUCCESS || !here->IsReady()))
       return EnterResolving(ours.id, caller, code);
-    const bool pushes = Rarely(always_pushes || caller != ours.context);
     if (ours.IsKnown()) code = CheckIncarnation(ours);
-    if (code == CUDA_SUCCESS && pushes) code = Push(ours.context);
-    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom()))
-      return EnterAfterRefusal(ours.id, caller, code);
-    SetInside(here, ours, caller, where, pushes ? Kind::kPushed : Kind::kElided, always_pushes);
+    EnterOn(here, ours, caller, code, always_pushes, where);
   }
   [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(CUcontext context, bool always_pushes,
                                                         Location where) noexcept {
@@ -112,6 +108,10 @@ class CUGUEST_API Scope {
                                                         Location where) noexcept {
     Enter(Incarnation::Of(context), always_pushes, where);
   }
+  // What was found alive just now, with nothing called since; `current` is what was found current
+  // since, nullptr if that was not asked. Nothing is asked twice.
+  void EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
+                  Location where) noexcept;
   // What was found current just now. Calls the driver for nothing. Needs current.IsSeen().
   CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
     Prepare(current.Seen().context, false, where);
@@ -239,6 +239,17 @@ class CUGUEST_API Scope {
     other->SetOutside();
   }
 
+  // The rest of entering, with `caller` current and `code` of looking at `ours`. Needs Prepare().
+  [[gnu::always_inline]] CUGUEST_HIDE inline void EnterOn(ThisThread* here, Incarnation ours,
+                                                          CUcontext caller, CUresult code,
+                                                          bool always_pushes,
+                                                          Location where) noexcept {
+    const bool pushes = Rarely(always_pushes || caller != ours.context);
+    if (code == CUDA_SUCCESS && pushes) code = Push(ours.context);
+    if (Rarely(code != CUDA_SUCCESS || !here->HasRoom()))
+      return EnterAfterRefusal(ours.id, caller, code);
+    SetInside(here, ours, caller, where, pushes ? Kind::kPushed : Kind::kElided, always_pushes);
+  }
   // These need Prepare().
   [[gnu::cold]] void EnterResolving(unsigned long long id, CUcontext caller,
                                     CUresult code) noexcept;

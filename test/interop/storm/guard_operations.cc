@@ -15,6 +15,7 @@
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/status.h"
+#include "cuguest/thread_home.h"
 #include "test/guard/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
@@ -134,12 +135,12 @@ void NoContext(Worker& worker) {
 }
 
 void Reside(Worker& worker) {
-  cuguest::ContextScope home;
-  Require(home.Enter(worker.PickContext(), cuguest::GuardMode::kAlwaysPush), "make it its own");
-  Require(home.Reassert(), "reassert");
-  Require(home.MoveTo(worker.PickContext()), "move to another context");
-  RequireCurrent(home.get());
-  Require(home.Leave(), "leave");
+  cuguest::ThreadHome home(worker.PickContext());
+  Require(home.error().code, "make it its own");
+  Require(home.Check().code, "check");
+  Require(home.MoveTo(worker.PickContext()).code, "move to another context");
+  RequireCurrent(home.context().get());
+  Require(home.Leave().code, "leave");
 }
 
 void CallCallee(Worker& worker) {
@@ -217,7 +218,7 @@ Operations GuardOperations() {
           {"stack of scopes", 20, &StackScopes},
           {"host scope", 20, &CallBack},
           {"no context", 20, &NoContext},
-          {"residency", 20, &Reside},
+          {"thread home", 20, &Reside},
           {"callee scope", 30, &CallCallee},
           {"device guard", 30, &OnDevice},
           {"acquire by stream", 30, &FromStream},

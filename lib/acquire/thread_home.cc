@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuguest/thread_home.h"
+
+#include <utility>
+
+#include "lib/core/failure.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::Failure;
+
+constexpr char kBind[] = "bind a thread to its home";
+
+Error OfHome(CUresult code, const ContextRef& context) {
+  return internal::OfContext(Failure(code, kBind), context.get());
+}
+
+}  // namespace
+
+ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location where) noexcept
+    : where_(where), keep_(keep), if_over_(if_over) {
+  error_ = Bind(std::move(home));
+}
+
+// A reference says that a context is primary, and on which device, and so what its next incarnation
+// is.
+Error ThreadHome::Bind(Acquired home) noexcept {
+  if (!home.ok()) return home.error();
+  const bool wants_reference = keep_ == Keep::kReference || if_over_ == IfOver::kReenter;
+  const Error held = wants_reference ? home.Hold() : Error();
+  if (!held.ok() && keep_ == Keep::kReference) return held;
+  const bool is_first = context_.get() == nullptr;
+  const CUresult code =
+      is_first ? scope_.Enter(home.context(), GuardMode::kAlwaysPush, where_)
+               : scope_.MoveTo(home.context(), where_);
+  if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home.context());
+  context_ = home.context();
+  has_next_ = home.holds();
+  if (has_next_) static_cast<void>(home.GetDevice(&device_));  // which it knows
+  held_ = keep_ == Keep::kReference ? std::move(home) : Acquired();
+  return code == CUDA_SUCCESS ? Error() : Follow(code);
+}
+
+// Entering or reasserting has given `why`; the thread has what it had before.
+Error ThreadHome::Follow(CUresult why) noexcept {
+  const bool can = has_next_ && if_over_ == IfOver::kReenter &&
+                   context_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!can) return OfHome(why, context_);
+  PrimaryContext next = PrimaryContext::RetainIfActive(device_);
+  if (!next.ok()) return next.error();
+  const CUresult code = scope_.MoveTo(next.context(), where_);
+  if (code != CUDA_SUCCESS) return OfHome(code, next.context());
+  context_ = next.context();
+  if (keep_ == Keep::kReference) held_ = Acquired(std::move(next), Acquired::Source::kPrimary);
+  return {};
+}
+
+Error ThreadHome::Check() noexcept {
+  if (has_ended_ || !thread_.IsThis()) return OfHome(CUDA_ERROR_ILLEGAL_STATE, context_);
+  if (context_.get() == nullptr) return error_;  // there never was one
+  const CUresult code = scope_.Reassert();
+  if (code == CUDA_ERROR_ILLEGAL_STATE) return OfHome(code, context_);
+  error_ = code == CUDA_SUCCESS ? Error() : Follow(code);
+  return error_;
+}
+
+Error ThreadHome::MoveTo(Acquired home) noexcept {
+  if (has_ended_ || !thread_.IsThis()) return OfHome(CUDA_ERROR_ILLEGAL_STATE, context_);
+  const Error moved = Bind(std::move(home));
+  if (moved.ok()) error_ = moved;
+  return moved;
+}
+
+Error ThreadHome::Leave() noexcept {
+  if (has_ended_) return {};
+  has_ended_ = true;
+  const CUresult code = scope_.Leave();
+  const Error released = held_.Release();
+  const bool has_left = code == CUDA_SUCCESS || code == CUDA_ERROR_ILLEGAL_STATE;
+  return has_left ? released : OfHome(code, context_);
+}
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What lives in a cuguest_guard.
+
+#ifndef CUGUEST_LIB_CAPI_C_GUARD_H_
+#define CUGUEST_LIB_CAPI_C_GUARD_H_
+
+#include <cuda.h>
+
+#include "cuguest/c.h"
+#include "cuguest/internal/scope.h"
+#include "lib/capi/c_storage.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// A scope, and what a source of its own has begun for it and ends: a plain guard's user links
+// neither capture modes nor references.
+struct Guard {
+  using Ending = void (*)(Guard*, Reported);
+
+  Guard() noexcept : scope(Scope::kNotSet) {}
+  CUresult Leave(Reported end) noexcept {
+    const CUresult code = scope.Leave(end);
+    if (end_reference != nullptr) end_reference(this, end);
+    if (end_mode != nullptr) end_mode(this, end);
+    return code;
+  }
+
+  Scope scope;
+  Scope mode{Scope::kNotSet};  // while it has an end_mode
+  Ending end_mode = nullptr;
+  Ending end_reference = nullptr;
+  CUdevice device = 0;  // whose primary context end_reference releases
+};
+using GuardStorage = StorageOf<Guard, cuguest_guard>;
+
+inline bool IsMode(int mode) noexcept {
+  return (mode & ~(CUGUEST_ALWAYS_PUSH | CUGUEST_RELAXED)) == 0;
+}
+
+// Relaxes captures for the guard.
+CUresult Relax(Guard* guard, Location where) noexcept;
+
+// By `enter`, which enters guard->scope, or returns why it cannot; takes all back where it fails.
+template <typename Enter>
+CUresult BeginGuard(cuguest_guard* given, int mode, Location where, Enter enter) noexcept {
+  const GuardStorage storage(given);
+  CUresult code = IsMode(mode) ? storage.CanBegin() : CUDA_ERROR_INVALID_VALUE;
+  if (code != CUDA_SUCCESS) return code;
+  Guard* const guard = storage.Begin();
+  if (__builtin_expect((mode & CUGUEST_RELAXED) != 0, 0)) code = Relax(guard, where);
+  if (code == CUDA_SUCCESS) {
+    code = enter(guard);
+    if (code != CUDA_SUCCESS && guard->end_mode != nullptr) {
+      guard->end_mode(guard, Reported::kByResult);
+    }
+  }
+  if (code != CUDA_SUCCESS) storage.End();
+  return code;
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CAPI_C_GUARD_H_
