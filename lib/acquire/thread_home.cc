@@ -32,9 +32,8 @@ Error ThreadHome::Bind(Acquired home) noexcept {
   const Error held = wants_reference ? home.Hold() : Error();
   if (!held.ok() && keep_ == Keep::kReference) return held;
   const bool is_first = context_.get() == nullptr;
-  const CUresult code =
-      is_first ? scope_.Enter(home.context(), GuardMode::kAlwaysPush, where_)
-               : scope_.MoveTo(home.context(), where_);
+  const CUresult code = is_first ? scope_.Enter(home.context(), GuardMode::kAlwaysPush, where_)
+                                 : scope_.MoveTo(home.context(), where_);
   if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home.context());
   context_ = home.context();
   has_next_ = home.holds();

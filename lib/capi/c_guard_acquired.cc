@@ -51,13 +51,13 @@ namespace c = cuguest::internal;
 
 int cuguest_guard_enter_stream(cuguest_guard* guard, CUstream stream, int device, int if_inactive,
                                int mode, const char* file, int line) {
-  return c::EnterAcquired(
-      guard, if_inactive, mode, {file, line},
-      [=](cuguest::IfInactive what, c::CurrentContext* asked) {
-        const bool means_device = device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream);
-        return means_device ? c::FromDevice(device, what, asked)
-                            : c::AcquireFromStream(stream, asked);
-      });
+  return c::EnterAcquired(guard, if_inactive, mode, {file, line},
+                          [=](cuguest::IfInactive what, c::CurrentContext* asked) {
+                            const bool means_device =
+                                device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream);
+                            return means_device ? c::FromDevice(device, what, asked)
+                                                : c::AcquireFromStream(stream, asked);
+                          });
 }
 
 int cuguest_guard_enter_pointer(cuguest_guard* guard, unsigned long long pointer, int if_inactive,

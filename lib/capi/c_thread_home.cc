@@ -77,8 +77,8 @@ int cuguest_thread_home_check(cuguest_thread_home* home) {
 
 int cuguest_thread_home_move_to(cuguest_thread_home* home, const cuguest_ref* ref) {
   if (!c::IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
-  return c::WithHome(
-      home, [=](cuguest::ThreadHome* object) { return object->MoveTo(c::OfRef(*ref)); });
+  return c::WithHome(home,
+                     [=](cuguest::ThreadHome* object) { return object->MoveTo(c::OfRef(*ref)); });
 }
 
 int cuguest_thread_home_ref(const cuguest_thread_home* home, cuguest_ref* ref) {

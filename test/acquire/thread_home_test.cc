@@ -298,14 +298,13 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed, *NeedsDriver(12000, "cuCtxGetId")) {
           OK(RAW(cuDevicePrimaryCtxReset)(0));
           const bool reenters = if_over == IfOver::kReenter;
           // Nobody has made the next one active.
-          BOOST_TEST(home->Check() == (reenters ? CUDA_ERROR_INVALID_CONTEXT
-                                                : CUDA_ERROR_CONTEXT_IS_DESTROYED),
+          BOOST_TEST(home->Check() ==
+                         (reenters ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_CONTEXT_IS_DESTROYED),
                      way);
           BOOST_TEST(!IsActive(), way);
           BOOST_TEST(GetStack().empty(), way);
           PrimaryContext next = PrimaryContext::Retain(kFirst);
-          BOOST_TEST(home->Check() ==
-                         (reenters ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED),
+          BOOST_TEST(home->Check() == (reenters ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED),
                      way);
           BOOST_TEST(GetStack() == (reenters ? Stack{next.get()} : Stack{}), way);
           BOOST_TEST(hosts.Release().ok());

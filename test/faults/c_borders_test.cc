@@ -63,6 +63,11 @@ int Begin(cuguest_capture_guard* guard, const Things&) {
 int Begin(cuguest_thread_home* home, const Things& things) {
   return BeginIn(things.home.get(), home);
 }
+int Begin(cuguest_primary_keeper* keeper, const Things& things) {
+  CUGUEST_SCOPE(cuguest_acquired, acquired);
+  const int code = cuguest_acquire_from_pointer(&acquired, things.memories.pool, CUGUEST_CREATE);
+  return code != 0 ? code : cuguest_primary_keeper_keep(keeper, &acquired);
+}
 int Begin(cuguest_primary* primary, const Things&) { return cuguest_primary_retain(primary, 0); }
 // Of the primary context, whatever is current.
 int Begin(cuguest_acquired* acquired, const Things& things) {
@@ -82,6 +87,7 @@ void End(cuguest_host_scope* scope) { cuguest_host_scope_cleanup(scope); }
 void End(cuguest_capture_guard* guard) { cuguest_capture_guard_cleanup(guard); }
 void End(cuguest_thread_home* home) { cuguest_thread_home_cleanup(home); }
 void End(cuguest_primary* primary) { cuguest_primary_cleanup(primary); }
+void End(cuguest_primary_keeper* keeper) { cuguest_primary_keeper_cleanup(keeper); }
 void End(cuguest_acquired* acquired) { cuguest_acquired_cleanup(acquired); }
 void End(cuguest_shared_context* shared) { cuguest_shared_context_cleanup(shared); }
 void End(cuguest_incident_listener* listener) { cuguest_incident_listener_cleanup(listener); }
@@ -277,8 +283,21 @@ Parameter<int> OneOf(int last, int valid) {
   }
   return parameter;
 }
-Parameter<int> EnterMode() { return OneOf(CUGUEST_ALWAYS_PUSH, CUGUEST_ELIDE); }
-Parameter<int> IfInactive() { return OneOf(CUGUEST_CREATE, CUGUEST_CREATE); }
+Parameter<int> EnterMode() { return OneOf(CUGUEST_ALWAYS_PUSH | CUGUEST_RELAXED, CUGUEST_ELIDE); }
+Parameter<int> IfInactive() {
+  Parameter<int> parameter = OneOf(CUGUEST_CREATE_AND_KEEP, CUGUEST_CREATE);
+  // What it keeps is given back, so that a row leaves nothing.
+  parameter.borders.back().make = [](Given& given) {
+    given.Keep(0, [](int*) { cuguest_release_kept_primary(CUGUEST_NO_DEVICE); });
+    return int{CUGUEST_CREATE_AND_KEEP};
+  };
+  return parameter;
+}
+Parameter<int> HomeOptions() {
+  return OneOf(CUGUEST_HOME_REENTERS | CUGUEST_HOME_HOLDS, 0)
+      .But("is 1", {kNotSupported})
+      .But("is 3", {kNotSupported});
+}
 
 // CU_DEVICE_INVALID is -2, CU_DEVICE_CPU -1. Which others there are, only the driver can tell.
 Parameter<int> DeviceNumber() {
@@ -455,6 +474,15 @@ std::vector<Row> Guards() {
       BORDERS_OF(cuguest_guard_reassert, UsesScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_leave, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_cleanup, EndsScope(), Uses<Guard>(Over())),
+      BORDERS_OF(cuguest_guard_enter_stream, AsksDriver(), Begins<Guard>(), LiveStream(),
+                 Number(0, {INT_MIN, -2, -1, 4711, INT_MAX}, {0}), IfInactive(), EnterMode(),
+                 File(), Line()),
+      BORDERS_OF(cuguest_guard_enter_pointer, AsksDriver(), Begins<Guard>(), MemoryAddress(),
+                 IfInactive(), EnterMode(), File(), Line()),
+      BORDERS_OF(cuguest_guard_enter_device, AsksDriver(), Begins<Guard>(), DeviceNumber(),
+                 IfInactive().But("is 0", {0, kInvalidContext}), EnterMode(), File(), Line()),
+      BORDERS_OF(cuguest_guard_enter_acquired, AsksDriver(), Begins<Guard>(),
+                 Reads<cuguest_acquired>(), EnterMode(), File(), Line()),
       MakeRow("cuguest_push", std::function(&PushAndPop), AsksDriver(), Context()),
       MakeRow("cuguest_pop", std::function([](Pushed) { return cuguest_pop(); }),
               {{0}, {kIllegalState}, {kIllegalState}, {kIllegalState}, {0}}, HasPushed()),
@@ -484,8 +512,15 @@ std::vector<Row> Scopes() {
                  Line()),
       BORDERS_OF(cuguest_capture_guard_leave, EndsScope(), Uses<Capture>()),
       BORDERS_OF(cuguest_capture_guard_cleanup, EndsScope(), Uses<Capture>()),
-      BORDERS_OF(cuguest_thread_home_enter_ref, AsksDriver(), Begins<Home>(), Names(), File(),
-                 Line()),
+      BORDERS_OF(cuguest_thread_home_enter_ref, AsksDriver(), Begins<Home>(), Names(),
+                 HomeOptions(), File(), Line()),
+      BORDERS_OF(cuguest_thread_home_enter_stream, AsksDriver(), Begins<Home>(), LiveStream(),
+                 HomeOptions(), File(), Line()),
+      BORDERS_OF(cuguest_thread_home_enter_pointer, AsksDriver(), Begins<Home>(), MemoryAddress(),
+                 HomeOptions(), File(), Line()),
+      BORDERS_OF(cuguest_thread_home_enter_device, AsksDriver(), Begins<Home>(),
+                 DeviceNumber().But("is 1", {0, kInvalidContext}), HomeOptions(), File(), Line()),
+      BORDERS_OF(cuguest_thread_home_ref, {}, Reads<Home>(), Writes()),
       BORDERS_OF(cuguest_thread_home_check, UsesScope(), Uses<Home>(Over(kDestroyed))),
       BORDERS_OF(cuguest_thread_home_move_to, UsesScope(), Uses<Home>(Over()), Leaving(Names())),
       BORDERS_OF(cuguest_thread_home_leave, EndsScope(), Uses<Home>(Over())),
@@ -508,9 +543,18 @@ const Everywhere kToItself = {
 
 std::vector<Row> Holders() {
   using Primary = cuguest_primary;
+  using Keeper = cuguest_primary_keeper;
   using Shared = cuguest_shared_context;
   return {
       BORDERS_OF(cuguest_primary_retain, AsksDriver(), Begins<Primary>(), DeviceNumber()),
+      BORDERS_OF(cuguest_primary_retain_if_active, AsksDriver(), Begins<Primary>(),
+                 DeviceNumber().But("is 1", {0, kInvalidContext})),
+      BORDERS_OF(cuguest_release_kept_primary, {},
+                 Number(0, {INT_MIN, -2, -1, 63, 64, INT_MAX}, {0})),
+      BORDERS_OF(cuguest_primary_keeper_keep, {}, Begins<Keeper>(), Reads<cuguest_acquired>()),
+      BORDERS_OF(cuguest_primary_keeper_release, GivesBack(), Uses<Keeper>(),
+                 Number(0, {INT_MIN, -2, -1, 63, 64, INT_MAX}, {0})),
+      BORDERS_OF(cuguest_primary_keeper_cleanup, Owes(), Uses<Keeper>()),
       BORDERS_OF(cuguest_primary_ref, {}, Reads<Primary>(), Writes()),
       BORDERS_OF(cuguest_primary_move, {}, Begins<Primary>(), Uses<Primary>()),
       MakeRow("cuguest_primary_move: to itself", std::function([](Primary* primary) {
@@ -547,6 +591,11 @@ std::vector<Row> Acquiring() {
               }),
               AsksDriver(), Begins<Acquired>(), DeviceNumber().But("is -1", depends()),
               IfInactive().But("is 0", depends())),
+      BORDERS_OF(cuguest_acquire_any, AsksDriver(), Begins<Acquired>()),
+      BORDERS_OF(cuguest_acquired_hold, {}, Uses<Acquired>()),
+      BORDERS_OF(cuguest_acquired_device, {}, Reads<Acquired>(),
+                 Parameter<int*>{[](Given& given) { return given.Keep(-1); },
+                                 {Is<int*>(kAbsent, nullptr, {kInvalidValue})}}),
       BORDERS_OF(cuguest_free_memory, AsksDriver(), DeviceNumber(),
                  IfInactive().But("is 0", depends()), WrittenSize(), WrittenSize()),
       MakeRow("cuguest_is_initialized",

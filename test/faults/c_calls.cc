@@ -115,19 +115,79 @@ std::vector<Call> Guards() {
              cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE);
          return code != 0 ? FirstOf({code}) : FirstOf({cuguest_capture_guard_leave(&guard)});
        }},
-      {"cuguest_thread_home_enter_ref cuguest_thread_home_check "
+      {"cuguest_thread_home_enter_ref cuguest_thread_home_check cuguest_thread_home_ref "
        "cuguest_thread_home_move_to cuguest_thread_home_leave cuguest_thread_home_cleanup",
        kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
          CUGUEST_SCOPE(cuguest_thread_home, home);
          const int code = cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE);
          if (code != 0) return FirstOf({code});
-         const int reasserted = cuguest_thread_home_check(&home);
-         const int settled = (&home);
+         cuguest_ref named = CUGUEST_REF_INIT;
+         const int checked = cuguest_thread_home_check(&home);
+         const int of = cuguest_thread_home_ref(&home, &named);
          const absl::StatusOr<cuguest_ref> other = RefTo(t.other.get());
          const int moved = other.ok() ? cuguest_thread_home_move_to(&home, &*other) : 0;
          const int left = cuguest_thread_home_leave(&home);
-         return other.ok() ? FirstOf({reasserted, moved, left}) : other.status();
+         return other.ok() ? FirstOf({checked, of, moved, left}) : other.status();
        })},
+  };
+}
+
+// Entered, as `code` says; left.
+absl::Status Left(cuguest_guard* guard, int code) {
+  return code != 0 ? FirstOf({code}) : FirstOf({cuguest_guard_leave(guard)});
+}
+absl::Status Left(cuguest_thread_home* home, int code) {
+  return code != 0 ? FirstOf({code}) : FirstOf({cuguest_thread_home_leave(home)});
+}
+
+std::vector<Call> WaysIn() {
+  return {
+      {"cuguest_guard_enter_stream", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         return Left(&guard,
+                     cuguest_guard_enter_stream(&guard, t.stream.get(), CUGUEST_NO_DEVICE,
+                                                CUGUEST_REFUSE, CUGUEST_RELAXED, CUGUEST_HERE));
+       }},
+      {"cuguest_guard_enter_pointer", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         return Left(&guard, cuguest_guard_enter_pointer(&guard, t.memories.pool, CUGUEST_CREATE,
+                                                         CUGUEST_ALWAYS_PUSH, CUGUEST_HERE));
+       }},
+      {"cuguest_guard_enter_device", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         return Left(&guard, cuguest_guard_enter_device(&guard, 0, CUGUEST_CREATE, CUGUEST_ELIDE,
+                                                        CUGUEST_HERE));
+       }},
+      {"cuguest_guard_enter_acquired", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         const int code = cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE);
+         if (code != 0) return FirstOf({code});
+         return Left(&guard,
+                     cuguest_guard_enter_acquired(&guard, &acquired, CUGUEST_ELIDE, CUGUEST_HERE));
+       }},
+      {"cuguest_thread_home_enter_stream", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_thread_home, home);
+         return Left(&home, cuguest_thread_home_enter_stream(&home, t.stream.get(),
+                                                             CUGUEST_HOME_REENTERS, CUGUEST_HERE));
+       }},
+      {"cuguest_thread_home_enter_pointer", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_thread_home, home);
+         return Left(&home,
+                     cuguest_thread_home_enter_pointer(&home, t.memories.device, 0, CUGUEST_HERE));
+       }},
+      {"cuguest_thread_home_enter_device", kDepends,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_thread_home, home);
+         return Left(&home, cuguest_thread_home_enter_device(&home, 0, CUGUEST_HOME_REENTERS,
+                                                             CUGUEST_HERE));
+       }},
   };
 }
 
@@ -158,6 +218,44 @@ std::vector<Call> Holders() {
          const int named = cuguest_primary_ref(&primary, &ref);
          const int there = cuguest_primary_move(&moved, &primary);
          return FirstOf({named, there, cuguest_primary_release(&moved)});
+       }},
+      {"cuguest_primary_retain_if_active", kDepends,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_primary, primary);
+         return EndedBy(&cuguest_primary_release, &primary,
+                        cuguest_primary_retain_if_active(&primary, 0));
+       }},
+      {"cuguest_acquire_any cuguest_acquired_device", kDepends,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         const int code = cuguest_acquire_any(&acquired);
+         int device = 0;
+         return code != 0 ? FirstOf({code})
+                          : FirstOf({cuguest_acquired_device(&acquired, &device)});
+       }},
+      {"cuguest_acquired_hold", StatusCode::kUnimplemented,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         const int code = cuguest_acquire_from_stream(&acquired, t.stream.get(), CUGUEST_NO_DEVICE,
+                                                      CUGUEST_REFUSE);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_acquired_hold(&acquired)});
+       }},
+      {"cuguest_primary_keeper_keep cuguest_primary_keeper_release cuguest_primary_keeper_cleanup",
+       kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         CUGUEST_SCOPE(cuguest_primary_keeper, keeper);
+         const int code = cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE);
+         if (code != 0) return FirstOf({code});
+         const int kept = cuguest_primary_keeper_keep(&keeper, &acquired);
+         return FirstOf({kept, cuguest_primary_keeper_release(&keeper, CUGUEST_NO_DEVICE)});
+       }},
+      {"cuguest_release_kept_primary", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         const int code = cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE_AND_KEEP);
+         const int released = cuguest_release_kept_primary(0);
+         return FirstOf({code, released});
        }},
       {"cuguest_is_initialized", kOk,
        [](const Things&) { return Holds(cuguest_is_initialized() == 1); }},
@@ -230,7 +328,7 @@ std::vector<Call> Holders() {
 }  // namespace
 
 const std::vector<Call>& CallsOfC() {
-  static const auto& calls = *new std::vector<Call>(Joined({Guards(), Holders()}));
+  static const auto& calls = *new std::vector<Call>(Joined({Guards(), WaysIn(), Holders()}));
   return calls;
 }
 

@@ -24,6 +24,7 @@
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
+#include "cuguest/thread_home.h"
 #include "test/faults/cc_parameters.h"
 
 namespace cuguest_faults {
@@ -168,6 +169,28 @@ std::vector<Row> Scopes() {
                                             : ToStatus(guard.Leave(), "restore");
               }),
               AsksDriver(), ADevice(), Creating(), Mode()),
+      MakeRow("AcquiredGuard: an address",
+              std::function([](CUdeviceptr pointer, IfInactive if_inactive, GuardMode mode) {
+                AcquiredGuard guard(pointer, if_inactive, mode);
+                return guard.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(guard);
+              }),
+              AsksDriver(), Address({kInvalid}, {0}), Creating({0}), Mode()),
+      MakeRow("ThreadHome ThreadHome::Check ThreadHome::Leave ThreadHome::MoveTo",
+              std::function([](ContextRef context, ContextRef next) {
+                cuguest::ThreadHome home(context);
+                if (!home.ok()) return ToStatus(home.error());
+                const cuguest::Error moved = home.MoveTo(next);
+                const cuguest::Error checked = home.Check();
+                const cuguest::Error left = home.Leave();
+                if (!moved.ok()) return ToStatus(moved);
+                return ToStatus(checked.ok() ? left : checked);
+              }),
+              AsksDriver(), Ref(), Ref()),
+      MakeRow("ThreadHome: an address", std::function([](CUdeviceptr pointer) {
+                cuguest::ThreadHome home(pointer);
+                return ToStatus(home.ok() ? home.Leave() : home.error());
+              }),
+              AsksDriver(), Address({kInvalid}, {0})),
       MakeRow(
           "AcquiredGuard: of what was not acquired", std::function([](int code) {
             cuguest::Error error;

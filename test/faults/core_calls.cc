@@ -23,10 +23,12 @@
 #include "cuguest/objects/driver.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/primary_keeper.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/sm_split.h"
 #include "cuguest/status.h"
+#include "cuguest/thread_home.h"
 #include "test/faults/operations.h"
 #include "test/support/raw_driver.h"
 
@@ -372,6 +374,68 @@ std::vector<Call> Acquiring() {
        [](const Things&) {
          AcquiredGuard guard(First(), IfInactive::kCreate);
          return guard.ok() ? FirstOf({guard.Leave()}) : ToStatus(guard);
+       }},
+      {"AcquiredGuard: a stream", kOk,
+       [](const Things& t) {
+         AcquiredGuard guard(t.stream.get());
+         return guard.ok() ? FirstOf({guard.Leave()}) : ToStatus(guard);
+       }},
+      {"AcquiredGuard: a pointer", kOk,
+       [](const Things& t) {
+         AcquiredGuard guard(t.memories.pool, IfInactive::kCreate, GuardMode::kAlwaysPush);
+         return guard.ok() ? FirstOf({guard.Leave()}) : ToStatus(guard);
+       }},
+      {"AcquiredGuard::MoveTo", kOk,
+       [](const Things& t) {
+         AcquiredGuard guard;
+         const cuguest::Error there = guard.MoveTo(AcquireOn(First(), IfInactive::kCreate));
+         const cuguest::Error on = guard.MoveTo(cuguest::AcquireFromStream(t.stream.get()));
+         const CUresult left = guard.Leave();
+         return FirstOf({there.code, on.code, left});
+       }},
+      {"AcquireAny", kDepends, [](const Things&) { return cuguest::AcquireAny(); }},
+      {"Acquired::Acquired: a copy", kOk,
+       [](const Things&) -> Outcome {
+         cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);
+         if (!acquired.ok()) return ToStatus(acquired);
+         return cuguest::Acquired(acquired);
+       }},
+      {"Acquired::Hold", kDepends,
+       [](const Things&) -> Outcome {
+         cuguest::Acquired acquired = cuguest::AcquireAny();
+         return acquired.ok() ? ToStatus(acquired.Hold()) : ToStatus(acquired);
+       }},
+      {"AcquireOn: created and kept", kOk,
+       [](const Things&) -> Outcome {
+         const absl::Status acquired = ToStatus(AcquireOn(First(), IfInactive::kCreateAndKeep));
+         const absl::Status released = ToStatus(cuguest::ReleaseKeptPrimary(First()));
+         return acquired.ok() ? released : acquired;
+       }},
+      {"PrimaryKeeper PrimaryKeeper::Keep PrimaryKeeper::Release", kOk,
+       [](const Things&) -> Outcome {
+         cuguest::PrimaryKeeper keeper;
+         const cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);
+         if (!acquired.ok()) return ToStatus(acquired);
+         const absl::Status kept = ToStatus(keeper.Keep(acquired));
+         const absl::Status released = ToStatus(keeper.Release(First()));
+         return kept.ok() ? released : kept;
+       }},
+      {"ThreadHome ThreadHome::Check ThreadHome::Leave", kOk,
+       [](const Things& t) -> Outcome {
+         cuguest::ThreadHome home(t.stream.get(), cuguest::ThreadHome::Keep::kNothing,
+                                  cuguest::ThreadHome::IfOver::kReenter);
+         if (!home.ok()) return ToStatus(home.error());
+         const absl::Status checked = ToStatus(home.Check());
+         const absl::Status left = ToStatus(home.Leave());
+         return checked.ok() ? left : checked;
+       }},
+      {"ThreadHome::MoveTo", kOk,
+       [](const Things& t) -> Outcome {
+         cuguest::ThreadHome home(t.home.ref());
+         if (!home.ok()) return ToStatus(home.error());
+         const absl::Status moved = ToStatus(home.MoveTo(t.other.ref()));
+         const absl::Status left = ToStatus(home.Leave());
+         return moved.ok() ? left : moved;
        }},
       {"Acquired Acquired::Release", kOk,
        [](const Things&) {
