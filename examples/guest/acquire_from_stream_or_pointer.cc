@@ -33,14 +33,14 @@ absl::Status DoubleHere(const cuguest::StreamRef& stream, CUdeviceptr numbers, s
 }
 
 absl::Status DoubleOn(CUstream stream, CUdeviceptr numbers, std::size_t count, const Trace& trace) {
-  const AcquiredGuard guard(cuguest::AcquireFromStream(stream));
+  const AcquiredGuard guard(stream);
   CUGUEST_RETURN_IF_ERROR(guard);
   trace(guard.acquired());
   return DoubleHere(cuguest::StreamRef::Borrow(stream, guard), numbers, count);
 }
 
 absl::Status Double(CUdeviceptr numbers, std::size_t count, const Trace& trace) {
-  const AcquiredGuard guard(cuguest::AcquireFromPointer(numbers));
+  const AcquiredGuard guard(numbers);
   CUGUEST_RETURN_IF_ERROR(guard);
   trace(guard.acquired());
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(guard));
@@ -50,7 +50,7 @@ absl::Status Double(CUdeviceptr numbers, std::size_t count, const Trace& trace) 
 // The host's numbers, on a device that may have no context yet.
 absl::StatusOr<Signal> Doubled(cuguest::Device device, const Signal& numbers,
                                cuguest::IfInactive if_inactive, const Trace& trace) {
-  const AcquiredGuard guard(cuguest::AcquireOn(device, if_inactive));
+  const AcquiredGuard guard(device, if_inactive);
   CUGUEST_RETURN_IF_ERROR(guard);
   trace(guard.acquired());
   CUGUEST_ASSIGN_OR_RETURN(const auto stream, cuguest::Stream::Create(guard));

@@ -55,15 +55,15 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
   /// What Check() does when the context was destroyed or reset.
   enum class IfOver : unsigned char {
     kRefuse,   ///< says so, from then on
-    kReenter,  ///< enters the next incarnation of the primary context, once somebody has made it
-               ///< active; of another context there is none
+    kReenter,  ///< enters the next incarnation of the primary context (or the first one), once
+               ///< somebody has made it active; of another context there is none
   };
 
   /// Binds the calling thread.
   /// Errors: test ok(). Nothing has changed then, and nothing is bound: error() is that of
   ///         acquiring, of Acquired::Hold() with Keep::kReference, or of entering. With
   ///         IfOver::kReenter, Check() binds it later where the primary context that `home` holds
-  ///         was over.
+  ///         was over, or the device's was not active.
   [[nodiscard]] explicit ThreadHome(Acquired home, Keep keep = Keep::kNothing,
                                     IfOver if_over = IfOver::kRefuse,
                                     Location where = Location::Here()) noexcept;
@@ -140,6 +140,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
     return Acquired(context, Acquired::Source::kCurrent, Device::Borrow(internal::kDeviceNotAsked));
   }
 
+  CUresult Place(const ContextRef& context) noexcept;
   Error Bind(Acquired home) noexcept;
   Error Follow(CUresult why) noexcept;
 
@@ -148,7 +149,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
   const Keep keep_;
   const IfOver if_over_;
   bool has_ended_ = false;
-  bool has_next_ = false;  // `context_` is the primary context of `device_`
+  bool has_next_ = false;  // `context_`, if there is one, is the primary context of `device_`
   Device device_ = Device::Borrow(0);
   ContextRef context_;
   Error error_;

@@ -24,16 +24,28 @@ ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location where)
   error_ = Bind(std::move(home));
 }
 
+CUresult ThreadHome::Place(const ContextRef& context) noexcept {
+  const bool is_first = context_.get() == nullptr;
+  return is_first ? scope_.Enter(context, GuardMode::kAlwaysPush, where_)
+                  : scope_.MoveTo(context, where_);
+}
+
 // A reference says that a context is primary, and on which device, and so what its next incarnation
-// is.
+// is; so does what refused a device whose primary context is not active.
 Error ThreadHome::Bind(Acquired home) noexcept {
-  if (!home.ok()) return home.error();
+  const bool is_first = context_.get() == nullptr;
+  if (!home.ok()) {
+    const Error why_not = home.error();
+    if (is_first && why_not.reason == Error::Reason::kInactive) {
+      has_next_ = true;
+      device_ = Device::Borrow(why_not.device);
+    }
+    return why_not;
+  }
   const bool wants_reference = keep_ == Keep::kReference || if_over_ == IfOver::kReenter;
   const Error held = wants_reference ? home.Hold() : Error();
   if (!held.ok() && keep_ == Keep::kReference) return held;
-  const bool is_first = context_.get() == nullptr;
-  const CUresult code = is_first ? scope_.Enter(home.context(), GuardMode::kAlwaysPush, where_)
-                                 : scope_.MoveTo(home.context(), where_);
+  const CUresult code = Place(home.context());
   if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home.context());
   context_ = home.context();
   has_next_ = home.holds();
@@ -44,12 +56,12 @@ Error ThreadHome::Bind(Acquired home) noexcept {
 
 // Entering or reasserting has given `why`; the thread has what it had before.
 Error ThreadHome::Follow(CUresult why) noexcept {
-  const bool can = has_next_ && if_over_ == IfOver::kReenter &&
-                   context_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (!can) return OfHome(why, context_);
+  const bool is_over =
+      context_.get() == nullptr || context_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!is_over || !has_next_ || if_over_ == IfOver::kRefuse) return OfHome(why, context_);
   PrimaryContext next = PrimaryContext::RetainIfActive(device_);
   if (!next.ok()) return next.error();
-  const CUresult code = scope_.MoveTo(next.context(), where_);
+  const CUresult code = Place(next.context());
   if (code != CUDA_SUCCESS) return OfHome(code, next.context());
   context_ = next.context();
   if (keep_ == Keep::kReference) held_ = Acquired(std::move(next), Acquired::Source::kPrimary);
@@ -58,8 +70,9 @@ Error ThreadHome::Follow(CUresult why) noexcept {
 
 Error ThreadHome::Check() noexcept {
   if (has_ended_ || !thread_.IsThis()) return OfHome(CUDA_ERROR_ILLEGAL_STATE, context_);
-  if (context_.get() == nullptr) return error_;  // there never was one
-  const CUresult code = scope_.Reassert();
+  const bool has_been = context_.get() != nullptr;
+  if (!has_been && (!has_next_ || if_over_ == IfOver::kRefuse)) return error_;
+  const CUresult code = has_been ? scope_.Reassert() : CUDA_ERROR_INVALID_CONTEXT;
   if (code == CUDA_ERROR_ILLEGAL_STATE) return OfHome(code, context_);
   error_ = code == CUDA_SUCCESS ? Error() : Follow(code);
   return error_;

@@ -248,6 +248,29 @@ BOOST_AUTO_TEST_CASE(it_creates_nothing) {
   }
 }
 
+// A worker may begin before its device has a context.
+BOOST_AUTO_TEST_CASE(it_enters_what_becomes_active) {
+  if (IsActive()) return;
+  OnAnotherThread([] {
+    ThreadHome home(kFirst, Keep::kReference, IfOver::kReenter);
+    ThreadHome refused(kFirst);
+    BOOST_TEST(home.error().code == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(home.Check().code == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(!IsActive());
+    {
+      const PrimaryContext hosts = PrimaryContext::Retain(kFirst);
+      BOOST_TEST(refused.Check().code == CUDA_ERROR_INVALID_CONTEXT);
+      BOOST_TEST(home.Check().ok());
+      BOOST_TEST(home.ok());
+      BOOST_TEST(GetStack() == Stack{hosts.get()});
+    }
+    BOOST_TEST(IsActive());
+    BOOST_TEST(home.Leave().ok());
+    BOOST_TEST(GetStack().empty());
+  });
+  BOOST_TEST(!IsActive());
+}
+
 // The host may give its context up while the thread waits.
 BOOST_AUTO_TEST_CASE(it_holds_nothing_unless_asked) {
   if (IsActive()) return;
