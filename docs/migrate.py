@@ -61,7 +61,7 @@ RENAMED = {
     r"(?<=[.>])(?:Detach|Unload|Disable|Free|Destroy)\(\)": "Release()",
     r"(?<=[.>])Settle\(\)": "Reassert()",
     r'(?<=[<"])cuguest/sm_partition\.h(?=[>"])': "cuguest/sm_split.h",
-    r'(?<=[<"])cuguest/thread_residency\.h(?=[>"])': "cuguest/context_scope.h",
+    r'(?<=[<"])cuguest/thread_residency\.h(?=[>"])': "cuguest/thread_home.h",
     r'(?<=[<"])cuguest/context_options\.h(?=[>"])': "cuguest/shared_context.h",
     r'(?<=[<"])cuguest/context_source\.h(?=[>"])': "cuguest/acquire.h",
     r"\busing cuguest::(?:AcquireResult|AcquiredContext|ContextSource);": "using cuguest::Acquired;",
@@ -107,7 +107,8 @@ BY_HAND = {
         "Upload(view, values) or Download(view, values): the view first",
     r"\bPackedParams\b|\bParamLayout\b|\bParamPlace\b":
         "pass values to Launch(), or a ParamBuffer, whose parameters() say where each lies",
-    r"\bThreadResidency\b": "a ContextScope (cuguest/context_scope.h) that enters with GuardMode::kAlwaysPush",
+    r"\bThreadResidency\b": "a ThreadHome (cuguest/thread_home.h), whose Check() was Settle()",
+    r"\bcuguest_residency\w*": "a cuguest_thread_home, entered by cuguest_thread_home_enter_ref() with options 0",
     r"\bDeviceGuard\s+\w+\s*[({][^,;]*[)}]\s*;":
         "refuses where the primary context is inactive: say IfInactive::kCreate if it is to be created",
     r"\bStatusOr<\s*(?:cuguest::)?(?:SharedContext|PrimaryContext(?:::State)?|Acquired)\s*>":

@@ -592,9 +592,10 @@ CUGUEST_C_API void cuguest_primary_keeper_cleanup(cuguest_primary_keeper* keeper
 /// the guard's until it is left.
 ///
 /// Requires: as cuguest_acquire_from_stream().
-/// Stack, threads: as cuguest_guard_enter().
+/// Stack:   as cuguest_guard_enter().
 /// Count:   one reference to the primary context where that was found or created, while the guard
 ///          lasts; of _acquired none: `acquired` is to outlive the guard.
+/// Threads: bound; as cuguest_guard.
 /// Errors:  those of acquiring and of cuguest_guard_enter(): nothing has changed then, and nothing
 ///          is held.
 /// Cost:    as AcquiredGuard: four driver calls for a stream or a pointer whose context is current,

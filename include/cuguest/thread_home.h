@@ -18,8 +18,8 @@
 /// ~~~~~~~~~~~~~~~~~
 /// A home creates no context, and holds none alive unless it is asked to (Keep::kReference): a
 /// thread that waits for work should not keep 500 MB of its host's. It is bound to no hook at the
-/// thread's end, so that the library may be unloaded while a thread of the host's is bound; what
-/// ends it is its own destructor. See docs/threads.md for the three situations.
+/// thread's end, so that the library may be unloaded while a thread of the host's is bound: its own
+/// destructor leaves it. See docs/threads.md for the three situations.
 
 #ifndef CUGUEST_THREAD_HOME_H_
 #define CUGUEST_THREAD_HOME_H_
@@ -130,7 +130,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
     return MoveTo(OfRef(context));
   }
 
-  /// Ends it now: the thread's stack is as it was, and a reference is given back. Does nothing the
+  /// Leaves now: the thread's stack is as it was, and a reference is given back. Does nothing the
   /// second time.
   /// Errors: as ContextGuard::Leave, and Acquired::Release().
   Error Leave() noexcept;

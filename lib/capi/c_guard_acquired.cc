@@ -2,13 +2,12 @@
 //
 // The ways in: a guard of what a stream, a pointer or a device means.
 
-#include <utility>
+#include "lib/capi/c_guard.h"
 
 #include "cuguest/acquire.h"
 #include "cuguest/c.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/capi/c_acquired.h"
-#include "lib/capi/c_guard.h"
 #include "lib/share/owed.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

@@ -2,8 +2,9 @@
 //
 // CUGUEST_RELAXED.
 
-#include "cuguest/capture.h"
 #include "lib/capi/c_guard.h"
+
+#include "cuguest/capture.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include <utility>
+#include "cuguest/c.h"
 
 #include "cuguest/acquire.h"
-#include "cuguest/c.h"
 #include "cuguest/thread_home.h"
 #include "lib/capi/c_storage.h"
 

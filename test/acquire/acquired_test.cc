@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_primary_is_held_on_request) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(of_a_stream_it_holds_the_primary) {
+BOOST_AUTO_TEST_CASE(a_streams_primary_is_held) {
   if (IsActive()) return;
   PrimaryContext hosts = PrimaryContext::Retain(kFirst);
   SetStack({hosts.get()});
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(any_says_which_device, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(in_c_a_primary_only_if_active) {
+BOOST_AUTO_TEST_CASE(in_c_only_if_active) {
   if (IsActive()) return;
   cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
   BOOST_TEST(cuguest_primary_retain_if_active(&primary, 0) == CUDA_ERROR_INVALID_CONTEXT);

@@ -258,8 +258,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_asked_twice, *OnlySim() * NeedsDriver(12000, "cu
 }
 
 // Whose memory a pool's is the device says; what is current is asked once for both.
-BOOST_AUTO_TEST_CASE(of_pool_memory_nothing_is_asked_twice,
-                     *OnlySim() * NeedsDriver(12000, "cuCtxGetId")) {
+BOOST_AUTO_TEST_CASE(pool_memory_is_asked_once, *OnlySim() * NeedsDriver(12000, "cuCtxGetId")) {
   const OwnContext context;
   SetStack({context.get()});
   CUdeviceptr pooled = 0;
@@ -297,7 +296,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused_changes_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_created_primary_lasts_for_the_scope) {
+BOOST_AUTO_TEST_CASE(a_created_primary_lasts) {
   if (IsActive()) return;
   for (const bool in_c : {false, true}) {
     {
@@ -318,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_created_primary_lasts_for_the_scope) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(in_c_what_was_acquired_is_entered) {
+BOOST_AUTO_TEST_CASE(in_c_of_an_acquired) {
   const OwnContext context;
   cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
@@ -334,7 +333,7 @@ BOOST_AUTO_TEST_CASE(in_c_what_was_acquired_is_entered) {
   BOOST_TEST(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(in_c_a_mode_relaxes_captures, *NeedsDriver(10010, "capture modes")) {
+BOOST_AUTO_TEST_CASE(in_c_captures_are_relaxed, *NeedsDriver(10010, "capture modes")) {
   const Given given;
   const auto mode = [] {
     CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;

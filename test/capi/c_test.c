@@ -970,7 +970,7 @@ static void* leave_home_elsewhere(void* argument) {
   return NULL;
 }
 
-static void a_thread_resides_in_a_context(void) {
+static void a_thread_has_a_home(void) {
   context_t a, b, popped;
   cuguest_ref ref_a, ref_b;
   cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
@@ -1890,7 +1890,7 @@ static const struct test_case kCases[] = {
     CASE(nothing_is_current_for_a_scope),
     CASE(the_host_has_its_stack_in_a_callback),
     CASE(a_capture_guard_sets_the_mode),
-    CASE(a_thread_resides_in_a_context),
+    CASE(a_thread_has_a_home),
     CASE(refs_name_incarnations),
     CASE(three_questions),
     CASE(a_context_is_acquired_on_a_device),

@@ -56,7 +56,8 @@ guard.emplace(context, GuardMode::kElide, Location::Here());  // guard.emplace(c
 cuguest::SetIncidentHandler(&Log);  // says: IncidentListener
 runtime::DeviceGuard guard(device);  // says: kCreate
 runtime::DeviceGuard guard(device, IfInactive::kRefuse);  // runtime::DeviceGuard guard(device, IfInactive::kRefuse);
-cuguest::ThreadResidency home(context);  // says: kAlwaysPush
+cuguest::ThreadResidency home(context);  // says: ThreadHome
+cuguest_residency_enter(&residency, &ref, CUGUEST_HERE);  // says: cuguest_thread_home_enter_ref
 #include "cuguest/sm_partition.h"  // #include "cuguest/sm_split.h"
 #include "cuguest/param_layout.h"  // #include "cuguest/objects/param_buffer.h"
 if (bytes > cuguest::kMaxParamBytes) return;  // if (bytes > cuguest::ParamBuffer::kMaxBytes) return;
@@ -139,7 +140,7 @@ ALONE = [
     ("std::vector<float> values(4);\nreturn Copy(view, values);\n", None, "Upload"),
     ("return Copy(view, other);\n", None, None),
     ("auto found = AcquireFromStream(stream); Use(found.device());\n", None, "GetDevice"),
-    ('#include "cuguest/thread_residency.h"\n', '#include "cuguest/context_scope.h"\n', None),
+    ('#include "cuguest/thread_residency.h"\n', '#include "cuguest/thread_home.h"\n', None),
     ("driver.StreamBeginCapture(stream, mode);\n", None, "ObjectDriver"),
     ("std::make_unique<ContextGuard>(context, Location{__FILE__, __LINE__});\n", None, "behind"),
 ]

@@ -20,6 +20,7 @@
 #include "cuguest/objects/peer_access.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/primary_keeper.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
@@ -306,6 +307,13 @@ std::vector<Row> Devices() {
 
 Everywhere GivesBack() { return {{0}, {kPrecondition}, Expected{kNoPermission}.Kept(), {0}, {0}}; }
 
+// Of what nobody keeps, there is nothing to give back.
+Parameter<Device> AnyDevice() {
+  Parameter<Device> any = ADevice();
+  for (auto& border : any.borders) border.expected = {0};
+  return any;
+}
+
 std::vector<Row> Owners() {
   const auto primary = [](const Things&) {
     return ValueOf(PrimaryContext::Retain(Device::Borrow(0)));
@@ -348,6 +356,33 @@ std::vector<Row> Owners() {
                 return owner->GetDevice(&device);
               }),
               {}, Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("Acquired: a copy", std::function([](Acquired* owner) { return Acquired(*owner); }),
+              AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("Acquired::Hold", std::function([](Acquired* owner) { return owner->Hold(); }), {},
+              Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("AcquiredGuard::MoveTo", std::function([](Acquired* owner) {
+                AcquiredGuard guard;
+                const cuguest::Error moved = guard.MoveTo(*owner);
+                return moved.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(moved);
+              }),
+              AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("PrimaryKeeper PrimaryKeeper::Keep PrimaryKeeper::ReleaseAll",
+              std::function([](Acquired* owner) {
+                cuguest::PrimaryKeeper keeper;
+                const cuguest::Error kept = keeper.Keep(*owner);
+                if (!kept.ok()) return ToStatus(kept);
+                return keeper.Keeps(Device::Borrow(0)) ? ToStatus(keeper.ReleaseAll())
+                                                       : absl::InternalError("not kept");
+              }),
+              AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("PrimaryKeeper::Release",
+              std::function([](Device device) { return cuguest::PrimaryKeeper().Release(device); }),
+              {}, AnyDevice()),
+      MakeRow("ReleaseKeptPrimary ReleaseKeptPrimaries", std::function([](Device device) {
+                const cuguest::Error one = cuguest::ReleaseKeptPrimary(device);
+                return one.ok() ? cuguest::ReleaseKeptPrimaries() : one;
+              }),
+              {}, AnyDevice()),
       MakeRow("PrimaryContext::WasReset",
               std::function([](PrimaryContext* owner) { return owner->WasReset() ? kRefuses : 0; }),
               {}, Owner<PrimaryContext>(primary, {0})),
@@ -389,6 +424,9 @@ std::vector<Row> Owners() {
 std::vector<Row> Acquiring() {
   Everywhere current = AsksDriver();
   current.here = current.elsewhere = {0, kPrecondition};
+  // Somewhere a primary context is active; or none.
+  Everywhere any = AsksDriver();
+  any.here = any.elsewhere = {0, kPrecondition};
   const auto depends = [] { return Expected{0, kPrecondition}; };
   const auto range_is = [](size_t bytes, Expected expected) {
     return Is("is " + std::to_string(bytes), bytes, std::move(expected));
@@ -420,6 +458,8 @@ std::vector<Row> Acquiring() {
               Creating({0})),
       MakeRow("AcquireCurrent", std::function([](Device device) { return AcquireCurrent(device); }),
               current, others),
+      MakeRow("AcquireAny", std::function([](int) { return cuguest::AcquireAny(); }), any,
+              Among(0, {})),
       MakeRow("AcquireOn", std::function([](Device device, IfInactive if_inactive) {
                 return AcquireOn(device, if_inactive);
               }),

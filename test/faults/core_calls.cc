@@ -394,7 +394,7 @@ std::vector<Call> Acquiring() {
          return FirstOf({there.code, on.code, left});
        }},
       {"AcquireAny", kDepends, [](const Things&) { return cuguest::AcquireAny(); }},
-      {"Acquired::Acquired: a copy", kOk,
+      {"Acquired: a copy", kOk,
        [](const Things&) -> Outcome {
          cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);
          if (!acquired.ok()) return ToStatus(acquired);
@@ -411,7 +411,16 @@ std::vector<Call> Acquiring() {
          const absl::Status released = ToStatus(cuguest::ReleaseKeptPrimary(First()));
          return acquired.ok() ? released : acquired;
        }},
-      {"PrimaryKeeper PrimaryKeeper::Keep PrimaryKeeper::Release", kOk,
+      {"PrimaryKeeper PrimaryKeeper::Keep PrimaryKeeper::ReleaseAll ReleaseKeptPrimaries", kOk,
+       [](const Things&) -> Outcome {
+         cuguest::PrimaryKeeper keeper;
+         const cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreateAndKeep);
+         const cuguest::Error kept = keeper.Keep(acquired);
+         const cuguest::Error released = keeper.ReleaseAll();
+         const cuguest::Error all = cuguest::ReleaseKeptPrimaries();
+         return FirstOf({acquired.error().code, kept.code, released.code, all.code});
+       }},
+      {"ReleaseKeptPrimary PrimaryKeeper::Release", kOk,
        [](const Things&) -> Outcome {
          cuguest::PrimaryKeeper keeper;
          const cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);

@@ -30,7 +30,8 @@ PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h",
     "status.h", "typed_kernel.h",
 }
-PURE = {"CheckCompatibility", "Explain", "Device::ToString", "Name", "Pin"}
+PURE = {"CheckCompatibility", "Explain", "Device::ToString", "Name", "Pin", "Acquired::Leak", "ContextRef::AbslHashValue",
+        "ContextRef::Of", "PrimaryKeeper::Keeps"}
 
 
 def plain(text):

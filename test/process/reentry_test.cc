@@ -39,8 +39,10 @@
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/primary_keeper.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
+#include "cuguest/thread_home.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"
 #include "test/support/scenario.h"
@@ -206,6 +208,15 @@ void Acquires() {
     Device device = Device::Borrow(-1);
     CHECK(kept.GetDevice(&device) == CUDA_SUCCESS);
     CHECK(kept.Release().ok());
+    CHECK(cuguest::AcquireAny().ok());
+    CHECK(kept.Hold().code != CUDA_SUCCESS);  // it is empty
+    cuguest::PrimaryKeeper keeper;
+    CHECK(keeper.Keep(cuguest::AcquireOn(Device::Borrow(0))).ok());
+    CHECK(!keeper.Keeps(Device::Borrow(0)) && keeper.ReleaseAll().ok());
+    CHECK(cuguest::ReleaseKeptPrimary(Device::Borrow(0)).ok());
+    CHECK(cuguest::ReleaseKeptPrimaries().ok());
+    cuguest::ThreadHome home(stream->get());
+    CHECK(home.Check().ok() && home.MoveTo(ref).ok() && home.Leave().ok());
     cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);
