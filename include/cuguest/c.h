@@ -330,10 +330,11 @@ CUGUEST_C_API void cuguest_no_context_guard_cleanup(cuguest_no_context_guard* gu
 
 /// cuguest_host_scope
 ///
-/// Gives the host its own stack back around a callback: a HostScope, which leaves the guards and
-/// scopes of this copy of cuguest that are open on the thread, and enters them again at its end. It
-/// stops where somebody else's entry lies above what a guard left on the stack. A guard that could
-/// not come back says why in cuguest_guard_reassert().
+/// Gives the host its own stack and stream-capture mode back around a callback: a HostScope, which
+/// leaves the guards and scopes of this copy of cuguest that are open on the thread,
+/// cuguest_capture_guard among them, and enters them again at its end. It stops where somebody
+/// else's entry lies above what a guard left on the stack. A guard that could not come back says
+/// why in cuguest_guard_reassert().
 ///
 /// Stack:   leaves each guard's scope, and enters it again at the end.
 /// Threads: bound; as cuguest_guard. Ended on another thread, its guards stay outside.

@@ -25,7 +25,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Sets the calling thread's stream-capture mode for a scope.
 /// Stack:   never touched. Count: none.
 /// Threads: bound; as ContextGuard, Note [Scopes end in any order] included, among guards of this
-///          kind.
+///          kind. A HostScope gives the host its own mode back, and then sets this one again; where
+///          the driver refuses that, result() says so.
 /// Errors:  never throws or aborts: test ok(). A guard that failed has changed nothing. result() is
 ///          CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
 ///          CUDA_ERROR_NOT_SUPPORTED    a driver below CUDA 10.1

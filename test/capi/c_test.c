@@ -938,6 +938,19 @@ static int capture_mode(void) {
   return mode;
 }
 
+static void a_host_scope_gives_the_mode_back(void) {
+  cuguest_capture_guard guard = CUGUEST_INIT(cuguest_capture_guard);
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  begin();
+  CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  CHECK(cuguest_capture_guard_leave(&guard) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+}
+
 static void* leave_capture_elsewhere(void* argument) {
   CHECK(cuguest_capture_guard_leave(argument) == NOT_READY);
   return NULL;
@@ -1892,6 +1905,7 @@ static const struct test_case kCases[] = {
     CASE(nothing_is_current_for_a_scope),
     CASE(the_host_has_its_stack_in_a_callback),
     CASE(a_capture_guard_sets_the_mode),
+    CASE(a_host_scope_gives_the_mode_back),
     CASE(a_thread_resides_in_a_context),
     CASE(refs_name_incarnations),
     CASE(three_questions),
