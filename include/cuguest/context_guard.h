@@ -26,6 +26,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+namespace internal {
+struct OfRelaxed;
+}  // namespace internal
+
 /// Whether a guard pushes a context that is current already.
 enum class GuardMode : unsigned char {
   /// No push then: two queries, over fifty times cheaper than a push and a pop with 16 threads in
@@ -161,6 +165,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
  private:
   friend class AcquiredGuard;
   friend class HostScope;
+  friend struct internal::OfRelaxed;
 
   CUGUEST_HIDE explicit ContextGuard(internal::Scope::NotSet unset) noexcept : scope_(unset) {}
 

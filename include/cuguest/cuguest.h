@@ -32,6 +32,7 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/sm_count.h"

@@ -25,7 +25,16 @@ CUresult CloseCaptureMode(unsigned slot, Location where) {
   return RestoreCaptureMode(modes.ours, modes.callers, where);
 }
 
-constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
+CUresult ReassertCaptureMode(unsigned slot) {
+  const Record record = records::At(slot);
+  const CUresult code =
+      RestoreCaptureMode(record.modes.ours, record.modes.ours, {record.file, record.line});
+  const bool is_there = records::Find(slot, record.serial) != nullptr;  // or a listener has left it
+  return code != CUDA_SUCCESS || is_there ? code : CUDA_ERROR_ILLEGAL_STATE;
+}
+
+constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode,
+                                                  &ReassertCaptureMode};
 
 }  // namespace
 

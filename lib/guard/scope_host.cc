@@ -219,7 +219,7 @@ CUresult CloseHost(unsigned slot, Location /*where*/) {
   return CUDA_SUCCESS;
 }
 
-constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost};
+constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost, nullptr};
 
 }  // namespace
 

@@ -20,6 +20,7 @@
 #include "cuguest/objects/peer_access.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
@@ -98,9 +99,10 @@ std::vector<Row> Guards() {
               }),
               {{0}, {kPrecondition}, {kPrecondition}, {kPrecondition}, {kCancelled}},
               AGuard({0}, {0})),
-      MakeRow("CaptureModeGuard CaptureModeGuard::Leave", std::function([](int mode) {
+      MakeRow("CaptureModeGuard CaptureModeGuard::Reassert CaptureModeGuard::Leave",
+              std::function([](int mode) {
                 CaptureModeGuard guard(static_cast<CUstreamCaptureMode>(mode));
-                return guard.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(guard);
+                return EnterAndLeave(guard);
               }),
               {{0}, {0}, {0}, {0}, {kCancelled}},
               Among(2, {Is("is -1", -1, {kInvalid}), Is("is 3", 3, {kInvalid}),
@@ -166,6 +168,18 @@ std::vector<Row> Scopes() {
                 const CUresult code = guard.Reassert();
                 return code != CUDA_SUCCESS ? ToStatus(code, "reassert")
                                             : ToStatus(guard.Leave(), "restore");
+              }),
+              AsksDriver(), ADevice(), Creating(), Mode()),
+      MakeRow("Relaxed Relaxed::Reassert Relaxed::Leave",
+              std::function([](ContextRef context, GuardMode mode) {
+                Relaxed<ContextGuard> guard(context, mode);
+                return EnterAndLeave(guard);
+              }),
+              AsksDriver(), Ref(), Mode()),
+      MakeRow("Relaxed: of a device",
+              std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
+                Relaxed<AcquiredGuard> guard(device, if_inactive, mode);
+                return EnterAndLeave(guard);
               }),
               AsksDriver(), ADevice(), Creating(), Mode()),
       MakeRow(

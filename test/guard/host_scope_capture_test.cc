@@ -183,7 +183,9 @@ BOOST_FIXTURE_TEST_CASE(mode_guards_end_inside, Clean) {
           }
         }
         BOOST_TEST(ThreadMode() == kGlobal);
-        if (elsewhere) { const CaptureModeGuard reads_mail(kThreadLocal); }
+        if (elsewhere) {
+          const CaptureModeGuard reads_mail(kThreadLocal);
+        }
         BOOST_TEST(ThreadMode() == kGlobal);
       }
       for (int i = 3; i-- > 0;) {

@@ -77,6 +77,8 @@ class CUGUEST_API Scope {
     if (Rarely(result_ != CUDA_SUCCESS)) asked_ = true;
     return result_;
   }
+  // The same for code that is asked itself: a failure stays one that nobody knows.
+  [[nodiscard]] CUGUEST_HIDE CUresult Unasked() const noexcept { return result_; }
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
   [[nodiscard]] const char* advice() const noexcept;
   [[nodiscard]] CUGUEST_HIDE bool IsInside() const noexcept { return serial_ != 0; }
