@@ -22,6 +22,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/error.h"
 #include "cuguest/export.h"
@@ -108,6 +109,7 @@ class [[nodiscard]] Relaxed {
 
   /// Requires: ok().
   [[nodiscard]] CUGUEST_HIDE const Guard& guard() const& noexcept { return guard_; }
+  [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept { return guard_.context(); }
 
   /// After a call into foreign code: makes the context current again and sets the mode again, if
   /// they are not, and reports an incident of each that was not.

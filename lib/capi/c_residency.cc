@@ -15,6 +15,7 @@ class Residency {
     code_ = scope_.Enter(context, GuardMode::kAlwaysPush, where);
   }
   CUresult result() const noexcept { return code_; }
+  ContextRef context() const noexcept { return scope_.context(); }
   CUresult Reassert() noexcept {
     return thread_.IsThis() ? scope_.Reassert() : CUDA_ERROR_ILLEGAL_STATE;
   }
@@ -51,6 +52,10 @@ int cuguest_residency_enter(cuguest_residency* residency, const cuguest_ref* ref
   code = storage.Begin(c::NamedBy(*ref).Ref(), cuguest::Location{file, line})->result();
   if (code != CUDA_SUCCESS) storage.End();
   return code;
+}
+
+int cuguest_residency_ref(const cuguest_residency* residency, cuguest_ref* ref) {
+  return c::NameObject<c::Residency>(residency, ref);
 }
 
 int cuguest_residency_reassert(cuguest_residency* residency) {

@@ -938,6 +938,54 @@ static int capture_mode(void) {
   return mode;
 }
 
+static void* names_elsewhere(void* argument) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  CHECK(cuguest_guard_ref(argument, &ref) == 0 && ref.context != NULL);
+  return NULL;
+}
+
+static void scopes_name_their_context(void) {
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_ref ref = CUGUEST_REF_INIT, named = CUGUEST_REF_INIT;
+  context_t context;
+  begin();
+  context = make_context();
+  CHECK(cuguest_ref_borrow(&ref, context) == 0);
+  CHECK(cuguest_guard_ref(&guard, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_ref(NULL, &named) == INVALID_VALUE);
+  CHECK(cuguest_residency_ref(&residency, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_ref(&guard, NULL) == INVALID_VALUE);
+  CHECK(cuguest_guard_ref(&guard, &named) == 0);
+  CHECK(named.context == ref.context && named.id == ref.id);
+  on_another_thread(&names_elsewhere, &guard);
+  CHECK(cuguest_residency_enter(&residency, &named, CUGUEST_HERE) == 0);
+  named.context = NULL;
+  CHECK(cuguest_residency_ref(&residency, &named) == 0);
+  CHECK(named.context == ref.context && named.id == ref.id);
+  CHECK(cuguest_residency_leave(&residency) == 0);
+  CHECK(cuguest_residency_ref(&residency, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void a_push_by_reference(void) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  context_t context;
+  begin();
+  context = make_context();
+  CHECK(cuguest_push_ref(NULL) == INVALID_VALUE);
+  CHECK(cuguest_push_ref(&ref) == INVALID_CONTEXT);
+  CHECK(cuguest_ref_borrow(&ref, context) == 0);
+  CHECK(cuguest_push_ref(&ref) == 0);
+  CHECK(STACK_IS(context));
+  CHECK(cuguest_pop() == 0);
+  CHECK(driver.destroy(context) == 0);
+  CHECK(cuguest_push_ref(&ref) == CONTEXT_IS_DESTROYED);
+  CHECK(STACK_IS_EMPTY());
+}
+
 static void a_host_scope_gives_the_mode_back(void) {
   cuguest_capture_guard guard = CUGUEST_INIT(cuguest_capture_guard);
   cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
@@ -1906,6 +1954,8 @@ static const struct test_case kCases[] = {
     CASE(the_host_has_its_stack_in_a_callback),
     CASE(a_capture_guard_sets_the_mode),
     CASE(a_host_scope_gives_the_mode_back),
+    CASE(scopes_name_their_context),
+    CASE(a_push_by_reference),
     CASE(a_thread_resides_in_a_context),
     CASE(refs_name_incarnations),
     CASE(three_questions),

@@ -378,6 +378,10 @@ int PushAndPop(CUcontext context) {
   const int code = cuguest_push(context);
   return code != 0 ? code : cuguest_pop();
 }
+int PushRefAndPop(const cuguest_ref* ref) {
+  const int code = cuguest_push_ref(ref);
+  return code != 0 ? code : cuguest_pop();
+}
 
 // Fills as many bytes as asked for, and no more. Null, and too little room, does nothing.
 struct Bytes {
@@ -452,10 +456,12 @@ std::vector<Row> Guards() {
                  Line()),
       BORDERS_OF(cuguest_guard_move_to_ref, UsesScope(), Uses<Guard>(Over()), Names(), File(),
                  Line()),
+      BORDERS_OF(cuguest_guard_ref, UsesScope(), Reads<Guard>(), Writes()),
       BORDERS_OF(cuguest_guard_reassert, UsesScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_leave, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_cleanup, EndsScope(), Uses<Guard>(Over())),
       MakeRow("cuguest_push", std::function(&PushAndPop), AsksDriver(), Context()),
+      MakeRow("cuguest_push_ref", std::function(&PushRefAndPop), AsksDriver(), Names()),
       MakeRow("cuguest_pop", std::function([](Pushed) { return cuguest_pop(); }),
               {{0}, {kIllegalState}, {kIllegalState}, {kIllegalState}, {0}}, HasPushed()),
   };
@@ -486,6 +492,7 @@ std::vector<Row> Scopes() {
       BORDERS_OF(cuguest_capture_guard_cleanup, EndsScope(), Uses<Capture>()),
       BORDERS_OF(cuguest_residency_enter, AsksDriver(), Begins<Residency>(), Names(), File(),
                  Line()),
+      BORDERS_OF(cuguest_residency_ref, {}, Reads<Residency>(), Writes()),
       BORDERS_OF(cuguest_residency_reassert, UsesScope(), Uses<Residency>(Over(kDestroyed))),
       BORDERS_OF(cuguest_residency_settle, UsesScope(), Uses<Residency>(Over(kDestroyed))),
       BORDERS_OF(cuguest_residency_move_to, UsesScope(), Uses<Residency>(Over()), Leaving(Names())),

@@ -67,14 +67,20 @@ std::vector<Call> Guards() {
          return FirstOf(
              {cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ALWAYS_PUSH, CUGUEST_HERE)});
        }},
-      {"cuguest_guard_enter_ref cuguest_guard_move_to cuguest_guard_move_to_ref", kOk,
-       WithRef([](const Things& t, const cuguest_ref& ref) {
+      {"cuguest_guard_enter_ref cuguest_guard_move_to cuguest_guard_move_to_ref cuguest_guard_ref",
+       kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
          CUGUEST_SCOPE(cuguest_guard, guard);
          const int code = cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE);
          if (code != 0) return FirstOf({code});
          const int there = cuguest_guard_move_to(&guard, t.other.get(), CUGUEST_HERE);
+         cuguest_ref named = CUGUEST_REF_INIT;
+         const int is_named = cuguest_guard_ref(&guard, &named);
          const int back = cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE);
-         return FirstOf({there, back, cuguest_guard_leave(&guard)});
+         return FirstOf({there, is_named, back, cuguest_guard_leave(&guard)});
+       })},
+      {"cuguest_push_ref", kOk, WithRef([](const Things&, const cuguest_ref& ref) {
+         const int code = cuguest_push_ref(&ref);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_pop()});
        })},
       {"cuguest_push cuguest_pop", kOk,
        [](const Things& t) {
@@ -116,7 +122,8 @@ std::vector<Call> Guards() {
          return code != 0 ? FirstOf({code}) : FirstOf({cuguest_capture_guard_leave(&guard)});
        }},
       {"cuguest_residency_enter cuguest_residency_reassert cuguest_residency_settle "
-       "cuguest_residency_move_to cuguest_residency_leave cuguest_residency_cleanup",
+       "cuguest_residency_ref cuguest_residency_move_to cuguest_residency_leave "
+       "cuguest_residency_cleanup",
        kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
          CUGUEST_SCOPE(cuguest_residency, residency);
          const int code = cuguest_residency_enter(&residency, &ref, CUGUEST_HERE);
@@ -124,9 +131,11 @@ std::vector<Call> Guards() {
          const int reasserted = cuguest_residency_reassert(&residency);
          const int settled = cuguest_residency_settle(&residency);
          const absl::StatusOr<cuguest_ref> other = RefTo(t.other.get());
+         cuguest_ref named = CUGUEST_REF_INIT;
+         const int is_named = cuguest_residency_ref(&residency, &named);
          const int moved = other.ok() ? cuguest_residency_move_to(&residency, &*other) : 0;
          const int left = cuguest_residency_leave(&residency);
-         return other.ok() ? FirstOf({reasserted, settled, moved, left}) : other.status();
+         return other.ok() ? FirstOf({reasserted, settled, is_named, moved, left}) : other.status();
        })},
   };
 }

@@ -443,7 +443,13 @@ class Player {
     TheDriver().CtxGetCurrent(&current);
     // What waits is closed first, and what is current then is not known.
     has_twice_ = has_twice_ || has_mail_ || current == contexts_.at(step.context);
-    Ask(step, [&] { return static_cast<CUresult>(cuguest_push(contexts_.at(step.context))); });
+    cuguest_ref ref = CUGUEST_REF_INIT;
+    const bool by_ref = step.language == scope_cases::Language::kC;
+    if (by_ref) Expect(cuguest_ref_borrow(&ref, contexts_.at(step.context)) == 0, "no reference");
+    Ask(step, [&] {
+      return static_cast<CUresult>(by_ref ? cuguest_push_ref(&ref)
+                                          : cuguest_push(contexts_.at(step.context)));
+    });
     ExpectOfClean(code_ == CUDA_SUCCESS);
     if (code_ != CUDA_SUCCESS) return true;
     NoteEntered(step, false);

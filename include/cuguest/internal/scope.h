@@ -83,6 +83,8 @@ class CUGUEST_API Scope {
   [[nodiscard]] const char* advice() const noexcept;
   [[nodiscard]] CUGUEST_HIDE bool IsInside() const noexcept { return serial_ != 0; }
   [[nodiscard]] CUGUEST_HIDE CUcontext context() const noexcept { return context_; }
+  // As ContextGuard::context().
+  [[nodiscard]] ContextRef Ref() const noexcept;
   [[nodiscard]] CUcontext caller() const noexcept;
   [[nodiscard]] bool elided() const noexcept;
   [[nodiscard]] CUGUEST_HIDE Location where() const noexcept { return {file_, line_}; }
@@ -139,7 +141,7 @@ class CUGUEST_API Scope {
   CUresult Reassert() noexcept;
 
   // Scopes that no object stands for: see cuguest_push() and cuguest_pop() of c.h.
-  static CUresult PushUnowned(CUcontext context) noexcept;
+  static CUresult PushUnowned(const Incarnation& context) noexcept;
   static CUresult PopUnowned() noexcept;
 
   [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(Reported end) noexcept {
