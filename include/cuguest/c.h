@@ -265,6 +265,16 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to_ref(cuguest_guard* g
                                                                 const cuguest_ref* ref,
                                                                 const char* file, int line);
 
+/// The guard's context as a reference, as ContextGuard::context().
+///
+/// Errors:  `ref` names none then.
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over
+///            or why the guard could not come back after a cuguest_host_scope
+/// Cost:    none where it is known; of a guard that entered by a handle one driver call, the first
+///          time, and it is one by reference from then on.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_ref(const cuguest_guard* guard,
+                                                        cuguest_ref* ref);
+
 /// After a call into foreign code: makes the guard's context current again if it is not. As
 /// ContextGuard::Reassert.
 ///
@@ -287,11 +297,12 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guar
 CUGUEST_C_API int cuguest_guard_leave(cuguest_guard* guard);
 CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 
-/// cuguest_push(), cuguest_pop()
+/// cuguest_push(), cuguest_push_ref(), cuguest_pop()
 ///
 /// A guard without storage, for a library whose own interface is a push and a pop without a token:
 /// cuguest_pop() ends the innermost cuguest_push() of the calling thread and of this copy of
 /// cuguest, and verifies and repairs as cuguest_guard_leave() does. It always pushes.
+/// cuguest_push_ref() refuses where the incarnation is over; for the rest it is a cuguest_push().
 ///
 /// A cuCtxPopCurrent in between means what it meant: where it has taken off what the innermost push
 /// left, and cuguest_pop() takes off what an older push left, so that what that one found is
@@ -304,13 +315,15 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
 /// Threads: bound; cuguest_pop() knows the pushes of its own thread alone, and in a forked child
 ///          none of the parent's.
-/// Errors:  of cuguest_push(), those of cuguest_guard_enter(). Of cuguest_pop(), those of
-///          cuguest_guard_leave(); CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no
-///          push to end.
-/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. Where pushes pile up that a
+/// Errors:  of cuguest_push() and cuguest_push_ref(), those of cuguest_guard_enter() and
+///          cuguest_guard_enter_ref(). Of cuguest_pop(), those of cuguest_guard_leave();
+///          CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no push to end.
+/// Cost:    cuguest_push() 2 driver calls, cuguest_push_ref() 3, cuguest_pop() 2. Where pushes pile
+/// up that a
 ///          cuCtxPopCurrent may have ended, every sixteenth takes the stack apart to look, five
 ///          calls for each entry. No lock; no allocation up to 16 scopes deep.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_push(struct CUctx_st* context);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_push_ref(const cuguest_ref* ref);
 CUGUEST_C_API int cuguest_pop(void);
 
 /// cuguest_no_context_guard
@@ -336,10 +349,11 @@ CUGUEST_C_API void cuguest_no_context_guard_cleanup(cuguest_no_context_guard* gu
 
 /// cuguest_host_scope
 ///
-/// Gives the host its own stack back around a callback: a HostScope, which leaves the guards and
-/// scopes of this copy of cuguest that are open on the thread, and enters them again at its end. It
-/// stops where somebody else's entry lies above what a guard left on the stack. A guard that could
-/// not come back says why in cuguest_guard_reassert().
+/// Gives the host its own stack and stream-capture mode back around a callback: a HostScope, which
+/// leaves the guards and scopes of this copy of cuguest that are open on the thread,
+/// cuguest_capture_guard among them, and enters them again at its end. It stops where somebody
+/// else's entry lies above what a guard left on the stack. A guard that could not come back says
+/// why in cuguest_guard_reassert().
 ///
 /// Stack:   leaves each guard's scope, and enters it again at the end.
 /// Threads: bound; as cuguest_guard. Ended on another thread, its guards stay outside.

@@ -22,10 +22,15 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+namespace internal {
+struct OfRelaxed;
+}  // namespace internal
+
 /// Sets the calling thread's stream-capture mode for a scope.
 /// Stack:   never touched. Count: none.
 /// Threads: bound; as ContextGuard, Note [Scopes end in any order] included, among guards of this
-///          kind.
+///          kind. A HostScope gives the host its own mode back, and then sets this one again; where
+///          the driver refuses that, result() says so.
 /// Errors:  never throws or aborts: test ok(). A guard that failed has changed nothing. result() is
 ///          CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
 ///          CUDA_ERROR_NOT_SUPPORTED    a driver below CUDA 10.1
@@ -57,6 +62,14 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
     return scope_.callers_mode();
   }
 
+  /// After a call into foreign code: sets the guard's mode again if it is another, and reports the
+  /// incident.
+  /// Errors: the driver's code if it refuses the mode: it is not ok() until another Reassert()
+  ///         succeeds. CUDA_ERROR_ILLEGAL_STATE, and nothing done, as ContextGuard::Reassert(),
+  ///         among guards of this kind.
+  /// Cost:   one driver call.
+  CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
+
   /// Ends the scope now. Does nothing the second time.
   /// Errors: the driver's code if it refuses the mode; CUDA_ERROR_NOT_READY if another
   ///         CaptureModeGuard is inside it or this is not its thread, as ContextGuard::Leave().
@@ -65,6 +78,8 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   }
 
  private:
+  friend struct internal::OfRelaxed;
+
   internal::Scope scope_;
 };
 

@@ -26,6 +26,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+namespace internal {
+struct OfRelaxed;
+}  // namespace internal
+
 /// Whether a guard pushes a context that is current already.
 enum class GuardMode : unsigned char {
   /// No push then: two queries, over fifty times cheaper than a push and a pop with 16 threads in
@@ -105,6 +109,12 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
   /// The guard's context; nullptr if it is empty.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return scope_.context(); }
+  /// The guard's context as a reference, for a PerContext or another guard; empty, with the reason
+  /// as its result(), where the guard is not inside: it failed, has ended, or could not come back.
+  /// Requires: this is the guard's thread.
+  /// Cost: none where it is known; of a guard of a raw handle one driver call (cuCtxGetId), the
+  ///       first time, and it is one by reference from then on.
+  [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept { return scope_.Ref(); }
   /// What was current when it entered; nullptr if nothing was.
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return scope_.caller(); }
   /// Whether it is inside without having pushed.
@@ -161,6 +171,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
  private:
   friend class AcquiredGuard;
   friend class HostScope;
+  friend struct internal::OfRelaxed;
 
   CUGUEST_HIDE explicit ContextGuard(internal::Scope::NotSet unset) noexcept : scope_(unset) {}
 

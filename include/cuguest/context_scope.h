@@ -83,6 +83,7 @@ class [[nodiscard]] CUGUEST_API ContextScope {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return scope_.context(); }
+  [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept { return scope_.Ref(); }
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return scope_.caller(); }
   [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return scope_.elided(); }
   CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }

@@ -33,6 +33,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/primary_keeper.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/sm_count.h"

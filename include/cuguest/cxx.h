@@ -67,6 +67,13 @@ class CGuard : public CScope<cuguest_guard, &cuguest_guard_cleanup> {
     code_ = cuguest_guard_enter_ref(&storage_, &ref, mode, file, line);
   }
   CUGUEST_HIDE ~CGuard() = default;
+
+  /// The context that it is inside, by cuguest_guard_ref; names none where it is not.
+  CUGUEST_HIDE cuguest_ref ref() const noexcept {
+    cuguest_ref entered = CUGUEST_REF_INIT;
+    static_cast<void>(cuguest_guard_ref(&storage_, &entered) == 0);
+    return entered;
+  }
 };
 
 /// The host's own stack around a callback, by cuguest_host_scope_enter.

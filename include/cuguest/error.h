@@ -95,6 +95,12 @@ struct [[nodiscard]] Error {
   CUGUEST_API std::size_t Write(char* text, std::size_t size) const noexcept;
 };
 
+namespace internal {
+// Of an object that has a result(), and says these two of it.
+[[nodiscard]] CUGUEST_API Error MakeError(CUresult code, const char* doing,
+                                          const char* advice) noexcept;
+}  // namespace internal
+
 CUGUEST_END_NAMESPACE
 
 // In a class whose objects are ok() or have an error(): such an object does not become an

@@ -2,8 +2,8 @@
 // Notes: docs/notes.md; tier: 2
 /// \file
 /// `HostScope` is the inverse of the guards: inside a guarded scope it gives the host its own stack
-/// back, so that a user callback, allocator or logger runs where its author expects, and then comes
-/// back to where the library was.
+/// and its own stream-capture mode back, so that a user callback, allocator or logger runs where
+/// its author expects, and then comes back to where the library was.
 ///
 ///   cuguest::ContextGuard guard(context_);
 ///   ...
@@ -31,24 +31,31 @@ CUGUEST_BEGIN_NAMESPACE
 /// host's own, and stays: the host had asked for it before it called. It stops where somebody
 /// else's entry lies above what a guard left on the stack: that is the entry of a caller that
 /// called the library from inside that guard (a callback that was called without a HostScope, say).
+///
+/// A CaptureModeGuard is left as well, unless it was entered before the guard at which it stops:
+/// the thread has the mode that the outermost of them found. What the host makes of its mode is its
+/// right, as what it makes of its stack: the outermost CaptureModeGuard restores that.
 /// Stack:   leaves each guard's scope on construction (verifying and repairing, as at its end) and
 ///          enters it again on destruction. The host may change its own stack meanwhile: on the way
 ///          back the guards treat what they find as the caller's stack, and report nothing.
 /// Threads: bound; as ContextGuard, Note [Scopes end in any order] included: ended while a guard is
 ///          open that the host has entered inside it, it brings its guards back when that one has
-///          ended. Ended on another thread it reports kElsewhere, and its guards stay outside: they
-///          are not ok().
+///          ended; the mode, which the host's CaptureModeGuard keeps, when that one has ended.
+///          Ended on another thread it reports kElsewhere, and its guards stay outside: they are
+///          not ok().
 /// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE: `guard`
 ///          belongs to another thread or another copy of cuguest, or somebody else's entry lies
 ///          above it; or CUDA_ERROR_OUT_OF_MEMORY, over 16 scopes deep. The guards are inside again
 ///          then. A guard that cannot come back (the host destroyed its context, also where the
 ///          handle names another incarnation) is no longer ok(), says why, and pushes nothing; what
-///          was current before it stays so. One that is ended meanwhile does not come back.
+///          was current before it stays so. One that is ended meanwhile does not come back. A
+///          CaptureModeGuard comes back unless the driver refuses its mode. A callee that left
+///          another mode than it found is an incident (kCaptureMode), at once.
 /// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first time,
 ///          for a guard of a raw handle), and one query for each that pushed but the innermost.
 ///          Inside two pushes of cuguest_push(), or one of what was current, the stack is taken
-///          apart once to look: five calls for each entry, and one more. No lock; no allocation up
-///          to 16 scopes deep.
+///          apart once to look: five calls for each entry, and one more. Where a CaptureModeGuard
+///          is open, one call more at each end. No lock; no allocation up to 16 scopes deep.
 class [[nodiscard]] CUGUEST_API HostScope {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit HostScope(Location where = Location::Here()) noexcept

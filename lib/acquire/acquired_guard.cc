@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "cuguest/error.h"
 #include "cuguest/internal/stream_kind.h"
-#include "lib/core/failure.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -64,7 +64,7 @@ void AcquiredGuard::EnterFound(Acquired acquired, const CurrentContext& asked, G
 Error AcquiredGuard::MoveTo(Acquired acquired, Location where) noexcept {
   if (!acquired.ok()) return acquired.error();
   const CUresult code = guard_.MoveTo(acquired.context(), where);
-  if (code != CUDA_SUCCESS) return internal::Failure(code, guard_.doing());
+  if (code != CUDA_SUCCESS) return internal::MakeError(code, guard_.doing(), guard_.advice());
   acquired_ = std::move(acquired);
   return {};
 }
@@ -72,10 +72,7 @@ Error AcquiredGuard::MoveTo(Acquired acquired, Location where) noexcept {
 Error AcquiredGuard::error() const noexcept {
   const CUresult entered = guard_.result();  // asked, also where acquiring failed
   if (!acquired_.ok()) return acquired_.error();
-  const Error error = internal::Failure(entered, guard_.doing());
-  const char* const advice = guard_.advice();
-  if (*advice == '\0') return error;
-  return internal::OfHandle(error, Error::Subject::kAdvice, advice);
+  return internal::MakeError(entered, guard_.doing(), guard_.advice());
 }
 
 CUGUEST_END_NAMESPACE

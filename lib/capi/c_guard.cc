@@ -63,12 +63,24 @@ int cuguest_guard_move_to_ref(cuguest_guard* guard, const cuguest_ref* ref, cons
   return c::MoveGuard(guard, c::NamedBy(*ref), {file, line});
 }
 
+int cuguest_guard_ref(const cuguest_guard* guard, cuguest_ref* ref) {
+  const c::StorageOf<const c::Guard, const cuguest_guard> storage(guard);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? c::WriteRef(storage->scope.Ref(), ref) : code;
+}
+
 int cuguest_guard_reassert(cuguest_guard* guard) {
   const c::GuardStorage storage(guard);
   const CUresult code = storage.HasBegun();
   return code == CUDA_SUCCESS ? storage->scope.Reassert() : code;
 }
 
-int cuguest_push(CUcontext context) { return c::Scope::PushUnowned(context); }
+int cuguest_push(CUcontext context) {
+  return c::Scope::PushUnowned(c::Incarnation::Unknown(context));
+}
+
+int cuguest_push_ref(const cuguest_ref* ref) {
+  return c::IsRef(ref) ? c::Scope::PushUnowned(c::NamedBy(*ref)) : CUDA_ERROR_INVALID_VALUE;
+}
 
 int cuguest_pop(void) { return c::Scope::PopUnowned(); }

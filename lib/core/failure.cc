@@ -20,6 +20,11 @@ Error Failure(Error::Reason reason, CUresult code, const char* doing) noexcept {
   return error;
 }
 
+Error MakeError(CUresult code, const char* doing, const char* advice) noexcept {
+  const Error error = Failure(code, doing);
+  return *advice == '\0' ? error : OfHandle(error, Error::Subject::kAdvice, advice);
+}
+
 Error OfHandle(const Error& error, Error::Subject subject, const void* handle) noexcept {
   Error of = error;
   of.subject = subject;

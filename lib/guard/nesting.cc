@@ -329,6 +329,7 @@ CUresult Move(unsigned slot, const Incarnation& to, Location where) noexcept {
 
 CUresult Reassert(unsigned slot) noexcept {
   const Record& record = records::At(slot);
+  if (record.kind == Kind::kCaptureMode) return CallsOf(record).reassert(slot);
   const unsigned long long serial = record.serial;
   CUcontext top = nullptr;
   CUresult code = CUDA_SUCCESS;

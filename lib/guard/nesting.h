@@ -25,6 +25,7 @@ struct KindCalls {
   Finding (*repair)(const Record&);                  // of kExact: what Leave() finds
   bool (*is_on_top)(const Record&);                  // of kExact, whose context is current
   CUresult (*close)(unsigned slot, Location where);  // of kHost and kCaptureMode: as Close()
+  CUresult (*reassert)(unsigned slot);               // of kCaptureMode: as Reassert()
 };
 constexpr unsigned kKinds = static_cast<unsigned>(Record::Kind::kCaptureMode) + 1;
 extern const KindCalls* g_calls_of[kKinds];  // atomic; each is set once
@@ -77,7 +78,7 @@ inline bool IsPush(const Record& record) noexcept {
 // Of the topmost open record, which is kElided or kPushed. Where it could not enter again, it is
 // kGone; a listener may have closed it.
 CUresult Move(unsigned slot, const Incarnation& to, Location where) noexcept;
-CUresult Reassert(unsigned slot) noexcept;  // or kExact
+CUresult Reassert(unsigned slot) noexcept;  // or kExact or kCaptureMode
 
 // What leaving gave when the scope was moved or reasserted, and its end is to return: the caller's
 // context is over, or its stack could not be restored. What those two return is about the context

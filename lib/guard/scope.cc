@@ -258,6 +258,18 @@ CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
   return JustEntered();
 }
 
+ContextRef Scope::Ref() const noexcept {
+  if (serial_ == 0) return Incarnation::NoRef(result_);
+  Record* const record = calls_ == &kCalls ? Own() : nullptr;
+  if (record == nullptr) return ContextRef::Borrow(context_);
+  if (record->state == State::kGone) return Incarnation::NoRef(record->result);
+  Incarnation& ours = record->ours;
+  if (ours.IsKnown()) return ours.Ref();
+  const ContextRef ref = ContextRef::Borrow(ours.context);
+  if (ref.ok()) ours = Incarnation::Of(ref);
+  return ref;
+}
+
 CUcontext Scope::caller() const noexcept {
   const Record* const record = serial_ != 0 && calls_ == &kCalls ? Own() : nullptr;
   if (record != nullptr && record->state == State::kLive) return record->caller;

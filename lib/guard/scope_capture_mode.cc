@@ -19,19 +19,22 @@ CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
   return exchange != nullptr ? exchange(mode) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// Of a record that says `modes`.
-CUresult Restore(unsigned modes, Location where) {
-  return RestoreCaptureMode(static_cast<CUstreamCaptureMode>(modes & 0xFF),
-                            static_cast<CUstreamCaptureMode>(modes >> 8), where);
-}
-
 CUresult CloseCaptureMode(unsigned slot, Location where) {
-  const unsigned modes = records::At(slot).capture_modes;
+  const Record::CaptureModes modes = records::At(slot).modes;
   records::Free(slot);
-  return Restore(modes, where);
+  return RestoreCaptureMode(modes.ours, modes.callers, where);
 }
 
-constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
+CUresult ReassertCaptureMode(unsigned slot) {
+  const Record record = records::At(slot);
+  const CUresult code =
+      RestoreCaptureMode(record.modes.ours, record.modes.ours, {record.file, record.line});
+  const bool is_there = records::Find(slot, record.serial) != nullptr;  // or a listener has left it
+  return code != CUDA_SUCCESS || is_there ? code : CUDA_ERROR_ILLEGAL_STATE;
+}
+
+constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode,
+                                                  &ReassertCaptureMode};
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept 
   CUstreamCaptureMode callers = mode;
   code = ExchangeCaptureMode(&callers);
   if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
-  record->capture_modes = static_cast<unsigned>(mode) | static_cast<unsigned>(callers) << 8;
+  record->modes = {mode, callers};
   callers_mode_ = static_cast<unsigned char>(callers);
 }
 
@@ -81,7 +84,7 @@ CUresult Scope::LeaveCaptureMode(Reported end) noexcept {
                        here->IsOfProcess() && !ThisThread::HasMail();
   if (Rarely(!is_last)) return LeaveSpecially(end);
   serial_ = 0;
-  const CUresult code = Restore(record.capture_modes, where());
+  const CUresult code = RestoreCaptureMode(record.modes.ours, record.modes.callers, where());
   --here->capture_modes;
   Leave(here);
   // One that has ended may be below scopes of the other resource, which Leave() looks at alone.

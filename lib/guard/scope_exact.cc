@@ -135,7 +135,8 @@ bool IsAllOnTop(const Record& record) {
   return stack::IsSame(record.ours, entries[known]);
 }
 
-constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &RepairExactly, &IsAllOnTop, nullptr};
+constexpr nesting::KindCalls kExactCalls = {&EnterExactly, &RepairExactly, &IsAllOnTop, nullptr,
+                                            nullptr};
 
 }  // namespace
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of HostScope, which takes out the scopes around it, and enters them again.
+// Of HostScope, which takes out the scopes around it, capture guards among them, and enters them
+// again.
+
+#include <utility>
 
 #include "cuguest/internal/scope.h"
 
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
 #include "lib/guard/records.h"
-#include "lib/stack/thread_stack.h"
+#include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -92,9 +95,11 @@ nesting::FirstLook LookAtInnermost(unsigned slot, bool* has_lost) {
   return nesting::IsPush(records::At(slot)) ? Look(records::At(slot)) : look;
 }
 
-// For the HostScope at `host`: takes out the records below it, the innermost first, down to
-// `wanted` at least (kAny: as far as can be).
-CUresult TakeOut(unsigned host, unsigned wanted) {
+// For the HostScope at `host`: takes out the records of the stack below it, the innermost first,
+// down to `wanted` at least (kAny: as far as can be). `lowest`: the place above the first one that
+// stays, which somebody else's entry lies above.
+CUresult TakeOut(unsigned host, unsigned wanted, unsigned* lowest) {
+  *lowest = 0;
   CUresult result = CUDA_SUCCESS;
   bool is_innermost = true;
   bool has_lost = false;
@@ -118,7 +123,10 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
       if (!is_out && nesting::IsPush(record)) nesting::ForgetPopped();
       if (!records::IsOpen(record) && !is_out) continue;
       if (result == CUDA_SUCCESS) result = code;
-      if (!is_out) break;
+      if (!is_out) {
+        *lowest = slot + 1;
+        break;
+      }
     }
     if (has_ended) records::Free(slot);
     has_wanted = has_wanted || slot == wanted;
@@ -127,11 +135,79 @@ CUresult TakeOut(unsigned host, unsigned wanted) {
   return has_wanted || result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
 }
 
-// Enters again what TakeOut() took, the outermost first.
+bool IsOpenMode(const Record& record) {
+  return record.kind == Record::Kind::kCaptureMode && records::IsOpen(record);
+}
+
+// Makes `mode` the thread's where the HostScope at `host` lies, and `found` what it was there. A
+// capture guard above it, which that has outlasted, restores it then; the thread keeps its own.
+CUresult ExchangeMode(unsigned host, CUstreamCaptureMode mode, CUstreamCaptureMode* found) {
+  for (unsigned slot = host + 1; slot < records::Depth(); ++slot) {
+    Record& above = records::At(slot);
+    if (!IsOpenMode(above)) continue;
+    *found = std::exchange(above.modes.callers, mode);
+    return CUDA_SUCCESS;
+  }
+  *found = mode;
+  return ResolvedDriver().ThreadExchangeStreamCaptureMode(found);
+}
+
+// Takes out the capture guards from `lowest` on: the thread has the mode that the outermost found.
+CUresult TakeOutModes(unsigned host, unsigned lowest) {
+  const Record* outermost = nullptr;
+  Record innermost = {};
+  for (unsigned slot = lowest; slot < host && CallingThread()->capture_modes != 0; ++slot) {
+    const Record& record = records::At(slot);
+    if (!IsOpenMode(record)) continue;
+    if (outermost == nullptr) outermost = &record;
+    innermost = record;
+  }
+  if (outermost == nullptr) return CUDA_SUCCESS;
+  CUstreamCaptureMode found;
+  const CUresult code = ExchangeMode(host, outermost->modes.callers, &found);
+  if (code != CUDA_SUCCESS) return Finding::Failed(code, nullptr).Code();
+  for (unsigned slot = lowest; slot < host; ++slot) {
+    Record& record = records::At(slot);
+    if (!IsOpenMode(record)) continue;
+    const bool has_ended = record.state == Record::State::kEnded;
+    record.state = Record::State::kOut;
+    record.host_slot = host;
+    if (has_ended) records::Free(slot);
+  }
+  if (found == innermost.modes.ours) return CUDA_SUCCESS;
+  return Report(Finding::Of(Incident::Kind::kCaptureMode, Incident::Repair::kRepaired, nullptr),
+                nullptr, {innermost.file, innermost.line});
+}
+
+bool IsOut(const Record& record, unsigned host) {
+  return record.state == Record::State::kOut && record.host_slot == host;
+}
+
+// Makes the innermost one's mode the thread's again; what was found is the outermost's to restore.
+void BringBackModes(unsigned host) {
+  const auto is_out = [host](const Record& record) {
+    return record.kind == Record::Kind::kCaptureMode && IsOut(record, host);
+  };
+  unsigned end = host;
+  while (end > 0 && !is_out(records::At(end - 1))) --end;
+  if (end == 0) return;
+  CUstreamCaptureMode below;
+  const CUresult code = ExchangeMode(host, records::At(end - 1).modes.ours, &below);
+  for (unsigned slot = 0; slot < end; ++slot) {
+    Record& record = records::At(slot);
+    if (!is_out(record)) continue;
+    record.state = code == CUDA_SUCCESS ? Record::State::kLive : Record::State::kGone;
+    record.result = code;
+    record.modes.callers = std::exchange(below, record.modes.ours);
+  }
+}
+
+// Enters again what was taken out, the outermost first.
 void BringBack(unsigned host) {
+  BringBackModes(host);
   for (unsigned slot = 0; slot < host; ++slot) {
     Record& record = records::At(slot);
-    if (record.state != Record::State::kOut || record.host_slot != host) continue;
+    if (!IsOut(record, host)) continue;
     record.result = nesting::EnterAgain(&record);
     if (record.result != CUDA_SUCCESS) record.state = Record::State::kGone;
   }
@@ -143,7 +219,7 @@ CUresult CloseHost(unsigned slot, Location /*where*/) {
   return CUDA_SUCCESS;
 }
 
-constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost};
+constexpr nesting::KindCalls kHostCalls = {nullptr, nullptr, nullptr, &CloseHost, nullptr};
 
 }  // namespace
 
@@ -163,7 +239,9 @@ void Scope::EnterHost(const Scope* guard, Location where) noexcept {
   if (record == nullptr) return;
   record->kind = Kind::kHost;
   record->state = State::kLive;
-  const CUresult code = TakeOut(slot_, wanted);
+  unsigned lowest = 0;
+  CUresult code = TakeOut(slot_, wanted, &lowest);
+  if (code == CUDA_SUCCESS) code = TakeOutModes(slot_, lowest);
   if (code != CUDA_SUCCESS) BringBack(slot_);
   Conclude(code);
 }

@@ -253,7 +253,7 @@ void ForgetNowAndThen() {
 
 }  // namespace
 
-CUresult Scope::PushUnowned(CUcontext context) noexcept {
+CUresult Scope::PushUnowned(const Incarnation& context) noexcept {
   nesting::RegisterForgetPopped(&ForgetPopped);
   ForgetNowAndThen();
   Scope scope;

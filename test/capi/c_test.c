@@ -937,6 +937,67 @@ static int capture_mode(void) {
   return mode;
 }
 
+static void* names_elsewhere(void* argument) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  CHECK(cuguest_guard_ref(argument, &ref) == 0 && ref.context != NULL);
+  return NULL;
+}
+
+static void scopes_name_their_context(void) {
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
+  cuguest_ref ref = CUGUEST_REF_INIT, named = CUGUEST_REF_INIT;
+  context_t context;
+  begin();
+  context = make_context();
+  CHECK(cuguest_ref_borrow(&ref, context) == 0);
+  CHECK(cuguest_guard_ref(&guard, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_ref(NULL, &named) == INVALID_VALUE);
+  CHECK(cuguest_thread_home_ref(&home, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_ref(&guard, NULL) == INVALID_VALUE);
+  CHECK(cuguest_guard_ref(&guard, &named) == 0);
+  CHECK(named.context == ref.context && named.id == ref.id);
+  on_another_thread(&names_elsewhere, &guard);
+  CHECK(cuguest_thread_home_enter_ref(&home, &named, 0, CUGUEST_HERE) == 0);
+  named.context = NULL;
+  CHECK(cuguest_thread_home_ref(&home, &named) == 0);
+  CHECK(named.context == ref.context && named.id == ref.id);
+  CHECK(cuguest_thread_home_leave(&home) == 0);
+  CHECK(cuguest_thread_home_ref(&home, &named) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void a_push_by_reference(void) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  context_t context;
+  begin();
+  context = make_context();
+  CHECK(cuguest_push_ref(NULL) == INVALID_VALUE);
+  CHECK(cuguest_push_ref(&ref) == INVALID_CONTEXT);
+  CHECK(cuguest_ref_borrow(&ref, context) == 0);
+  CHECK(cuguest_push_ref(&ref) == 0);
+  CHECK(STACK_IS(context));
+  CHECK(cuguest_pop() == 0);
+  CHECK(driver.destroy(context) == 0);
+  CHECK(cuguest_push_ref(&ref) == CONTEXT_IS_DESTROYED);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void a_host_scope_gives_the_mode_back(void) {
+  cuguest_capture_guard guard = CUGUEST_INIT(cuguest_capture_guard);
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  begin();
+  CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  CHECK(cuguest_capture_guard_leave(&guard) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+}
+
 static void* leave_capture_elsewhere(void* argument) {
   CHECK(cuguest_capture_guard_leave(argument) == NOT_READY);
   return NULL;
@@ -1890,6 +1951,9 @@ static const struct test_case kCases[] = {
     CASE(nothing_is_current_for_a_scope),
     CASE(the_host_has_its_stack_in_a_callback),
     CASE(a_capture_guard_sets_the_mode),
+    CASE(a_host_scope_gives_the_mode_back),
+    CASE(scopes_name_their_context),
+    CASE(a_push_by_reference),
     CASE(a_thread_has_a_home),
     CASE(refs_name_incarnations),
     CASE(three_questions),

@@ -76,6 +76,9 @@ void GuardEndsWithItsBlock() {
     CHECK(guard.ok() && guard.code() == 0 && driver.Current() == own);
     CHECK(driver.push(host) == 0);
     CHECK(cuguest_guard_reassert(guard.get()) == 0 && driver.Current() == own);
+    CHECK(guard.ref().context == own);
+    const cuguest::CGuard again(guard.ref());
+    CHECK(again.ok());
   }
   CHECK(driver.Current() == host);
   {
@@ -86,6 +89,7 @@ void GuardEndsWithItsBlock() {
   CHECK(driver.Current() == host && incidents == 1);
   cuguest::CGuard refused(static_cast<CUctx_st*>(nullptr));
   CHECK(!refused.ok() && refused.code() == kInvalidContext && driver.Current() == host);
+  CHECK(refused.ref().context == nullptr);
 }
 
 void HolderIsMoved() {

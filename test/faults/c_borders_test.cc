@@ -397,6 +397,10 @@ int PushAndPop(CUcontext context) {
   const int code = cuguest_push(context);
   return code != 0 ? code : cuguest_pop();
 }
+int PushRefAndPop(const cuguest_ref* ref) {
+  const int code = cuguest_push_ref(ref);
+  return code != 0 ? code : cuguest_pop();
+}
 
 // Fills as many bytes as asked for, and no more. Null, and too little room, does nothing.
 struct Bytes {
@@ -471,6 +475,7 @@ std::vector<Row> Guards() {
                  Line()),
       BORDERS_OF(cuguest_guard_move_to_ref, UsesScope(), Uses<Guard>(Over()), Names(), File(),
                  Line()),
+      BORDERS_OF(cuguest_guard_ref, UsesScope(), Reads<Guard>(), Writes()),
       BORDERS_OF(cuguest_guard_reassert, UsesScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_leave, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_cleanup, EndsScope(), Uses<Guard>(Over())),
@@ -484,6 +489,7 @@ std::vector<Row> Guards() {
       BORDERS_OF(cuguest_guard_enter_acquired, AsksDriver(), Begins<Guard>(),
                  Reads<cuguest_acquired>(), EnterMode(), File(), Line()),
       MakeRow("cuguest_push", std::function(&PushAndPop), AsksDriver(), Context()),
+      MakeRow("cuguest_push_ref", std::function(&PushRefAndPop), AsksDriver(), Names()),
       MakeRow("cuguest_pop", std::function([](Pushed) { return cuguest_pop(); }),
               {{0}, {kIllegalState}, {kIllegalState}, {kIllegalState}, {0}}, HasPushed()),
   };

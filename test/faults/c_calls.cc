@@ -67,14 +67,20 @@ std::vector<Call> Guards() {
          return FirstOf(
              {cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ALWAYS_PUSH, CUGUEST_HERE)});
        }},
-      {"cuguest_guard_enter_ref cuguest_guard_move_to cuguest_guard_move_to_ref", kOk,
-       WithRef([](const Things& t, const cuguest_ref& ref) {
+      {"cuguest_guard_enter_ref cuguest_guard_move_to cuguest_guard_move_to_ref cuguest_guard_ref",
+       kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
          CUGUEST_SCOPE(cuguest_guard, guard);
          const int code = cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE);
          if (code != 0) return FirstOf({code});
          const int there = cuguest_guard_move_to(&guard, t.other.get(), CUGUEST_HERE);
+         cuguest_ref named = CUGUEST_REF_INIT;
+         const int is_named = cuguest_guard_ref(&guard, &named);
          const int back = cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE);
-         return FirstOf({there, back, cuguest_guard_leave(&guard)});
+         return FirstOf({there, is_named, back, cuguest_guard_leave(&guard)});
+       })},
+      {"cuguest_push_ref", kOk, WithRef([](const Things&, const cuguest_ref& ref) {
+         const int code = cuguest_push_ref(&ref);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_pop()});
        })},
       {"cuguest_push cuguest_pop", kOk,
        [](const Things& t) {

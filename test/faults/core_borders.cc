@@ -21,6 +21,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/primary_keeper.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sm_count.h"
 #include "cuguest/sm_split.h"
@@ -100,9 +101,10 @@ std::vector<Row> Guards() {
               }),
               {{0}, {kPrecondition}, {kPrecondition}, {kPrecondition}, {kCancelled}},
               AGuard({0}, {0})),
-      MakeRow("CaptureModeGuard CaptureModeGuard::Leave", std::function([](int mode) {
+      MakeRow("CaptureModeGuard CaptureModeGuard::Reassert CaptureModeGuard::Leave",
+              std::function([](int mode) {
                 CaptureModeGuard guard(static_cast<CUstreamCaptureMode>(mode));
-                return guard.ok() ? ToStatus(guard.Leave(), "restore") : ToStatus(guard);
+                return EnterAndLeave(guard);
               }),
               {{0}, {0}, {0}, {0}, {kCancelled}},
               Among(2, {Is("is -1", -1, {kInvalid}), Is("is 3", 3, {kInvalid}),
@@ -192,6 +194,18 @@ std::vector<Row> Scopes() {
                 return ToStatus(home.ok() ? home.Leave() : home.error());
               }),
               AsksDriver(), Address({kInvalid}, {0})),
+      MakeRow("Relaxed Relaxed::Reassert Relaxed::Leave",
+              std::function([](ContextRef context, GuardMode mode) {
+                Relaxed<ContextGuard> guard(context, mode);
+                return EnterAndLeave(guard);
+              }),
+              AsksDriver(), Ref(), Mode()),
+      MakeRow("Relaxed: of a device",
+              std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
+                Relaxed<AcquiredGuard> guard(device, if_inactive, mode);
+                return EnterAndLeave(guard);
+              }),
+              AsksDriver(), ADevice(), Creating(), Mode()),
       MakeRow(
           "AcquiredGuard: of what was not acquired", std::function([](int code) {
             cuguest::Error error;

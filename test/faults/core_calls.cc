@@ -24,6 +24,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/primary_keeper.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/sm_split.h"
@@ -53,6 +54,7 @@ using cuguest::NoContextGuard;
 using cuguest::ObjectDriver;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
+using cuguest::Relaxed;
 using cuguest::SharedContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
@@ -156,10 +158,20 @@ std::vector<Call> Guards() {
          const CUresult restored = inner.Leave();
          return FirstOf({left, back, restored, outer.Leave()});
        }},
-      {"CaptureModeGuard CaptureModeGuard::Leave", kOk,
+      {"CaptureModeGuard CaptureModeGuard::Reassert CaptureModeGuard::Leave", kOk,
        [](const Things&) {
          CaptureModeGuard relaxed;
-         return relaxed.ok() ? FirstOf({relaxed.Leave()}) : ToStatus(relaxed);
+         return EnterAndLeave(relaxed);
+       }},
+      {"Relaxed Relaxed::Reassert Relaxed::Leave", kOk,
+       [](const Things& t) {
+         Relaxed<ContextGuard> guard(t.home.ref());
+         return EnterAndLeave(guard);
+       }},
+      {"Relaxed: a device", kOk,
+       [](const Things&) {
+         Relaxed<AcquiredGuard> guard(First(), IfInactive::kCreate);
+         return EnterAndLeave(guard);
        }},
       {"CaptureStatusOf", kOk,
        [](const Things& t) {

@@ -17,6 +17,8 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
@@ -194,6 +196,45 @@ BOOST_AUTO_TEST_CASE(a_callee_leaves_another_mode_behind) {
   BOOST_TEST((incidents[0].kind == Incident::Kind::kCaptureMode));
   BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kRepaired));
   BOOST_TEST(std::strstr(incidents[0].file, "capture_test.cc") != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(mode_is_reasserted_in_turn) {
+  CaptureModeGuard outer(kThreadLocal);
+  {
+    const CaptureModeGuard inner(kRelaxed);
+    BOOST_TEST(outer.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+    OnAnotherThread([&] { BOOST_TEST(outer.Reassert() == CUDA_ERROR_ILLEGAL_STATE); });
+    BOOST_TEST(ThreadMode() == kRelaxed);
+  }
+  {
+    const cuguest::HostScope host;
+    BOOST_TEST(outer.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(ThreadMode() == kGlobal);
+  }
+  BOOST_TEST(outer.Reassert() == CUDA_SUCCESS);
+  CUstreamCaptureMode mode = kRelaxed;
+  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+  BOOST_TEST(outer.Reassert() == CUDA_SUCCESS);
+  BOOST_TEST(ThreadMode() == kThreadLocal);
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1u);
+  BOOST_TEST((incidents[0].kind == Incident::Kind::kCaptureMode));
+  BOOST_TEST(outer.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(outer.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+}
+
+BOOST_AUTO_TEST_CASE(listener_ends_what_is_reasserted) {
+  CaptureModeGuard guard(kRelaxed);
+  const cuguest::IncidentListener listener(
+      [](const Incident&, void* reported) {
+        BOOST_TEST(static_cast<CaptureModeGuard*>(reported)->Leave() == CUDA_SUCCESS);
+      },
+      &guard);
+  CUstreamCaptureMode mode = kThreadLocal;
+  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+  BOOST_TEST(guard.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+  BOOST_TEST(ThreadMode() == kGlobal);
+  BOOST_TEST(TakeIncidents().size() == 1u);
 }
 
 // Its own thread takes the mode back when it next begins or ends a guard.

@@ -306,6 +306,10 @@ BOOST_AUTO_TEST_CASE(a_pair_of_c_is_four_calls) {
   }
   BOOST_TEST(CallsOf([&] { BOOST_TEST(cuguest_push(a.get()) == CUDA_SUCCESS); }) == 2U);
   BOOST_TEST(CallsOf([] { cuguest_pop(); }) == 2U);
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  BOOST_TEST(cuguest_ref_borrow(&ref, a.get()) == 0);
+  BOOST_TEST(CallsOf([&] { BOOST_TEST(cuguest_push_ref(&ref) == CUDA_SUCCESS); }) == 3U);
+  BOOST_TEST(CallsOf([] { cuguest_pop(); }) == 2U);
   BOOST_TEST(CallsOf([] { BOOST_TEST(cuguest_pop() == CUDA_ERROR_ILLEGAL_STATE); }) == 0U);
   BOOST_TEST(GetStack().size() == 1U);
   SetStack({});

@@ -310,6 +310,28 @@ BOOST_AUTO_TEST_CASE(pair_inside_push_of_destroyed_context) {
   OwnContext::DestroyIdle();
 }
 
+BOOST_AUTO_TEST_CASE(pushes_by_reference) {
+  const OwnContext a;
+  OwnContext mortal;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  BOOST_TEST(cuguest_push_ref(&ref) == CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST(cuguest_push_ref(nullptr) == CUDA_ERROR_INVALID_VALUE);
+  BOOST_TEST_REQUIRE(cuguest_ref_borrow(&ref, mortal.get()) == 0);
+  SetStack({a.get()});
+  BOOST_TEST(cuguest_push_ref(&ref) == 0);
+  BOOST_TEST(cuguest_push_ref(&ref) == 0);  // not elided
+  BOOST_TEST(GetStack() == (Stack{a.get(), mortal.get(), mortal.get()}));
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(cuguest_pop() == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  TheDriver().CtxDestroy(mortal.release());
+  const OwnContext stranger;  // on the simulation at the same handle
+  BOOST_TEST(cuguest_push_ref(&ref) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(Records() == 0U);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(pair_survives_a_failed_pop, *cuguest_test::OnlySim()) {
   const OwnContext a;
   const OwnContext b;

@@ -3,7 +3,8 @@
 // Random sequences of scopes, of faults of their callees and of contexts that end. After each the
 // caller's context is current, or its own end is the reason, which a code has said. Without faults,
 // and around an ExactGuard, the whole stack is the host's; otherwise it differs by no more entries
-// than Bound() of scope_player.cc says, and not without an incident.
+// than Bound() of scope_player.cc says, and not without an incident. Without faults the thread has
+// the host's capture mode inside a host scope, and the innermost guard's after it.
 //
 // The same sequences each time. In the environment:
 //   CUGUEST_TEST_SEED       of the first sequence of each class (0)
@@ -91,6 +92,7 @@ void PlayAll(Class its) {
   std::string reports;
   long most = 0;
   std::uint64_t limits = 0;
+  long modes = 0;
   const auto begin = Clock::now();
   for (Budget budget(2000); budget.Take(); ++seed, ++played) {
     const Sequence sequence = Generate(its, seed);
@@ -99,6 +101,7 @@ void PlayAll(Class its) {
     const Outcome outcome = Play(sequence);
     most = std::max(most, std::labs(outcome.entries_more) - outcome.faults);
     limits += outcome.is_at_limit ? 1U : 0U;
+    modes += outcome.modes;
     if (outcome.wrong.empty()) continue;
     if (wrong++ < 5) reports += "\n" + Report(sequence);
   }
@@ -106,7 +109,7 @@ void PlayAll(Class its) {
   BOOST_TEST_MESSAGE(NameOf(its) << ": " << played << " sequences, " << wrong << " wrong, "
                                  << static_cast<long>(static_cast<double>(played) / time.count())
                                  << " a second; entries beyond faults " << most << ", at a limit "
-                                 << limits);
+                                 << limits << ", modes compared " << modes);
   BOOST_TEST(wrong == 0, NameOf(its)
                              << ": " << wrong << " of " << played << " are wrong:" << reports);
   // Few, so that a limit does not hide what is no limit.

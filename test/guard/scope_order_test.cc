@@ -98,7 +98,7 @@ class Model {
     const int self = static_cast<int>(entries_.size());
     if (part.kind == Kind::kHost) {
       for (Entry& each : entries_) {
-        const bool is_guard = each.part.kind != Kind::kHost && each.part.kind != Kind::kCapture;
+        const bool is_guard = each.part.kind != Kind::kHost;
         if (is_guard && !each.is_closed && each.taken_out_by < 0) each.taken_out_by = self;
       }
     }
@@ -137,7 +137,8 @@ class Model {
   CUstreamCaptureMode Mode() const {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     for (const Entry& each : entries_) {
-      if (!each.is_closed && each.part.kind == Kind::kCapture) mode = each.part.mode;
+      const bool is_in = !each.is_closed && each.taken_out_by < 0;
+      if (is_in && each.part.kind == Kind::kCapture) mode = each.part.mode;
     }
     return mode;
   }

@@ -316,10 +316,9 @@ class Player {
     if (HasContext(step.kind) && !contexts_.IsAlive(step.context)) return false;
     auto& scope = scopes_[step.scope];
     scope = scope_cases::Make(step.language, step.kind);
-    const CUcontext entered = step.kind == Kind::kCapture
-                                  ? Scope::AsContext(CU_STREAM_CAPTURE_MODE_RELAXED)
-                              : HasContext(step.kind) ? contexts_.at(step.context)
-                                                      : nullptr;
+    const CUcontext entered = step.kind == Kind::kCapture ? Scope::AsContext(ModeOf(step.context))
+                              : HasContext(step.kind)     ? contexts_.at(step.context)
+                                                          : nullptr;
     CUcontext current = nullptr;
     TheDriver().CtxGetCurrent(&current);
     Ask(step, [&] { return scope->Enter(entered, kWhere); });
@@ -332,7 +331,35 @@ class Player {
     }
     NoteEntered(step, scope_cases::Elides(step.kind) && current == entered);
     open_.push_back({step.scope, step.kind, step.context});
+    if (step.kind == Kind::kHost) ExpectMode(CU_STREAM_CAPTURE_MODE_GLOBAL);
     return true;
+  }
+
+  // Of a capture guard, in place of a context.
+  static CUstreamCaptureMode ModeOf(char context) {
+    return context == 'A' ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL : CU_STREAM_CAPTURE_MODE_RELAXED;
+  }
+  static CUstreamCaptureMode ThreadMode() {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    static_cast<void>(TheDriver().ThreadExchangeStreamCaptureMode(&mode));
+    CUstreamCaptureMode same = mode;
+    static_cast<void>(TheDriver().ThreadExchangeStreamCaptureMode(&same));
+    return mode;
+  }
+  // A callback without a HostScope may look as if it were there where something is at a limit.
+  void ExpectMode(CUstreamCaptureMode mode) {
+    if (!is_clean_ || HasPairs() || is_at_limit_) return;
+    Expect(ThreadMode() == mode, "the capture mode is " + std::to_string(ThreadMode()));
+    ++outcome_.modes;
+  }
+  // After a host scope, where none is open and none waits: the innermost capture guard's.
+  void ExpectModeOfGuards() {
+    if (code_ != CUDA_SUCCESS || waits_for_host_ || HasHost()) return;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    for (const Open& open : open_) {
+      if (open.kind == Kind::kCapture) mode = ModeOf(open.context);
+    }
+    ExpectMode(mode);
   }
 
   // A push that was popped by hand can be one that is there.
@@ -357,6 +384,8 @@ class Player {
     Forget(open);
     Ask(step, [&] { return scopes_[step.scope]->End(); });
     ExpectEnd(is_innermost, may_be_gone);
+    waits_for_host_ = waits_for_host_ || (is_host && code_ == CUDA_ERROR_NOT_READY);
+    if (is_host) ExpectModeOfGuards();
     waits_ = waits_ || (!is_innermost && Find(kPush) != nullptr);
     return true;
   }
@@ -369,6 +398,7 @@ class Player {
     if (open == nullptr) return false;
     if (open->kind == Kind::kHost && sequence_.its == Class::kExactGuard) return false;
     if (open->kind == Kind::kHost) {  // what it took out does not come back
+      waits_for_host_ = true;
       for (Open& each : open_) each.may_be_gone = true;
     }
     Forget(open);
@@ -412,7 +442,13 @@ class Player {
     TheDriver().CtxGetCurrent(&current);
     // What waits is closed first, and what is current then is not known.
     has_twice_ = has_twice_ || has_mail_ || current == contexts_.at(step.context);
-    Ask(step, [&] { return static_cast<CUresult>(cuguest_push(contexts_.at(step.context))); });
+    cuguest_ref ref = CUGUEST_REF_INIT;
+    const bool by_ref = step.language == scope_cases::Language::kC;
+    if (by_ref) Expect(cuguest_ref_borrow(&ref, contexts_.at(step.context)) == 0, "no reference");
+    Ask(step, [&] {
+      return static_cast<CUresult>(by_ref ? cuguest_push_ref(&ref)
+                                          : cuguest_push(contexts_.at(step.context)));
+    });
     ExpectOfClean(code_ == CUDA_SUCCESS);
     if (code_ != CUDA_SUCCESS) return true;
     NoteEntered(step, false);
@@ -515,14 +551,15 @@ class Player {
   std::unique_ptr<Scope> scopes_[kScopes + 1];
   CUresult code_ = CUDA_SUCCESS;
   bool says_over_ = false;
-  bool has_mail_ = false;     // a scope was ended elsewhere, and is not closed yet
-  std::string callees_;       // contexts that callees have left on the stack
-  std::string pushed_;        // by cuguest_push()
-  std::string pairs_;         // of a cuguest_push() and a pop by hand: the contexts
-  bool is_repeated_ = false;  // a scope or a push entered what is on the stack
-  bool has_twice_ = false;    // the host has a context on its stack twice
-  bool looks_same_ = false;   // a callee has pushed what a scope has, or found
-  bool waits_ = false;        // a scope has ended, perhaps before a push inside it
+  bool has_mail_ = false;        // a scope was ended elsewhere, and is not closed yet
+  std::string callees_;          // contexts that callees have left on the stack
+  std::string pushed_;           // by cuguest_push()
+  std::string pairs_;            // of a cuguest_push() and a pop by hand: the contexts
+  bool is_repeated_ = false;     // a scope or a push entered what is on the stack
+  bool has_twice_ = false;       // the host has a context on its stack twice
+  bool looks_same_ = false;      // a callee has pushed what a scope has, or found
+  bool waits_for_host_ = false;  // a HostScope has ended out of turn, or elsewhere
+  bool waits_ = false;           // a scope has ended, perhaps before a push inside it
   bool is_at_limit_ = false;
   long faults_ = 0;
   long entered_ = 0;

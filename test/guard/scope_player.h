@@ -16,6 +16,7 @@ struct Outcome {
   std::string steps;         // those that were done, with what they gave
   long faults = 0;           // that callees committed
   long entries_more = 0;     // of the stack than the host left there
+  long modes = 0;            // that were compared, inside host scopes and after them
   bool is_at_limit = false;  // as docs/limits.md says of a push that is popped by hand
 };
 

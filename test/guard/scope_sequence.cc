@@ -100,6 +100,7 @@ std::string TextOf(const Step& step) {
                            step.does == Does::kMoveTo || step.does == Does::kPush ||
                            step.does == Does::kCalleePushes || step.does >= Does::kCalleeReplaces;
   if (has_context) text += std::string(" ") + step.context;
+  if (step.does == Does::kPush && step.language == Language::kC) text += " by reference";
   if (step.failing == nullptr) return text;
   return text + ", where call " + std::to_string(step.nth) + " of " + step.failing + " fails";
 }

@@ -38,7 +38,7 @@ struct Step {
     kEndElsewhere,  // on another thread
     kMoveTo,
     kReassert,
-    kPush,       // cuguest_push
+    kPush,       // cuguest_push, or of C cuguest_push_ref
     kPop,        // cuguest_pop
     kPopByHand,  // a cuCtxPopCurrent that is paired with a cuguest_push
     // Of a callee, by the driver's functions.

@@ -24,6 +24,7 @@ PROLOGUE = """
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #if __has_include(<cuda_runtime_api.h>)
 #define HAVE_RUNTIME 1
@@ -50,6 +51,8 @@ GUARDS = [
     ("AcquiredGuard", "AcquireFromStream(l.stream)"),
     ("AcquiredGuard", "AcquireFromStream(l.stream), GuardMode::kElide, Location::Here()"),
     ("AcquiredGuard", "l.device"), ("AcquiredGuard", "l.device, IfInactive::kRefuse"),
+    ("Relaxed<ContextGuard>", "l.ref"), ("Relaxed<AcquiredGuard>", "AcquireFromStream(l.stream)"),
+    ("Relaxed<AcquiredGuard>", "l.device, IfInactive::kRefuse"),
     ("CaptureModeGuard", ""), ("IncidentListener", "nullptr"),
     ("runtime::DeviceGuard", "l.device"), ("runtime::LastErrorScope", ""),
     ("runtime::CalleeScope", "l.ref"), ("runtime::CalleeScope", "l.context"),

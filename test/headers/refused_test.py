@@ -24,6 +24,7 @@ PROLOGUE = """
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/device_ptr.h"
@@ -31,6 +32,7 @@ PROLOGUE = """
 #include "cuguest/objects/launch.h"
 #include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/libraries/cublas.h"
 #include "cuguest/libraries/cufft.h"
@@ -139,6 +141,10 @@ REFUSED = [
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(ContextGuard(g.context)); return {}; }());", DELETED),
     ("static_cast<void>([&]() -> absl::Status { CUGUEST_RETURN_IF_ERROR(AcquiredGuard(g.device)); return {}; }());", DELETED),
     ("const ContextGuard guard(AcquireOn(g.device).context());", DELETED),
+    ("ContextGuard guard(g.context); const ContextGuard copy(guard);", DELETED),
+    ("ContextGuard guard(g.context); const ContextGuard moved(std::move(guard));", DELETED),
+    ("ExactGuard guard(g.context); const ExactGuard copy(guard);", DELETED),
+    ("Relaxed<ContextGuard> guard(g.context); const Relaxed<ContextGuard> copy(guard);", DELETED),
     ("absl::StatusOr<Acquired> acquired = AcquireOn(g.device);", "ambiguous"),
     ("absl::StatusOr<SharedContext> shared = SharedContext::Create(g.device);", "ambiguous"),
     ("absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(g.device);", "ambiguous"),
@@ -174,6 +180,8 @@ ACCEPTED = [
     "static_cast<void>(HostSpan<const int>(HostSpan<int>(g.values)));",
     "const auto acquired = AcquireOn(g.device); if (acquired.ok()) { const ContextGuard guard(acquired); }",
     "static_cast<void>(g.cache.GetOrMake(g.context, [](const ContextRef&) -> absl::StatusOr<int> { return 1; }));",
+    "const ContextGuard guard(g.context); static_cast<void>(g.cache.GetOrMake(guard, [](const ContextRef&) -> absl::StatusOr<int> { return 1; }));",
+    "const ContextGuard guard(g.context); const ContextGuard again(guard.context()); const ExactGuard exact(guard);",
 ]
 
 

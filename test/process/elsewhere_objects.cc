@@ -40,6 +40,7 @@
 #include "cuguest/objects/texture_object.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/runtime/last_error_scope.h"
@@ -286,6 +287,7 @@ const std::vector<Row>& Rows() {
        [](World& w) { return Enter<AcquiredGuard>(AcquireFromStream(w.stream.get())); }, 1},
       {"ContextScope", [](World& w) { return Enter<Scope>(w); }, 1},
       {"HostScope", [](World& w) { return Enter<GuardAndHost>(w); }, 2},
+      {"Relaxed", [](World& w) { return Enter<Relaxed<ContextGuard>>(w.home); }, 2},
       {"CaptureModeGuard", [](World&) { return Enter<CaptureModeGuard>(); }, 1},
       {"cuguest_guard",
        [](World& w) {

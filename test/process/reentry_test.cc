@@ -40,6 +40,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/primary_keeper.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
 #include "cuguest/thread_home.h"
@@ -221,6 +222,10 @@ void Acquires() {
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);
     CHECK(acquired.Leave() == CUDA_SUCCESS);
+    cuguest::Relaxed<ContextGuard> relaxed(context);
+    CHECK(relaxed.ok());
+    CHECK(relaxed.Reassert() == CUDA_SUCCESS);
+    CHECK(relaxed.Leave() == CUDA_SUCCESS);
   });
 }
 
@@ -325,6 +330,7 @@ void Captures() {
     CHECK(relaxed.ok());
     CHECK(cuguest::CaptureStatusOf(stream->get()) == CU_STREAM_CAPTURE_STATUS_NONE);
     CHECK(cuguest::HousekeepingIsSafe(stream->get()));
+    CHECK(relaxed.Reassert() == CUDA_SUCCESS);
     CHECK(relaxed.Leave() == CUDA_SUCCESS);
   });
 }

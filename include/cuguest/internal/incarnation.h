@@ -29,6 +29,12 @@ struct Incarnation {
   }
   // Needs a known one.
   [[nodiscard]] CUGUEST_HIDE ContextRef Ref() const noexcept { return {context, id}; }
+  // Names none, for the reason that `code` is.
+  [[nodiscard]] CUGUEST_HIDE static ContextRef NoRef(CUresult code) noexcept {
+    ContextRef ref;
+    if (code != CUDA_SUCCESS) ref.result_ = code;
+    return ref;
+  }
   [[nodiscard]] CUGUEST_HIDE constexpr bool IsKnown() const noexcept { return id != kUnknownId; }
 
   // What `code` and `now`, the answer to a question for the handle's id, say of this incarnation:

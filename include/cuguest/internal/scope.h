@@ -77,10 +77,14 @@ class CUGUEST_API Scope {
     if (Rarely(result_ != CUDA_SUCCESS)) asked_ = true;
     return result_;
   }
+  // The same for code that is asked itself: a failure stays one that nobody knows.
+  [[nodiscard]] CUGUEST_HIDE CUresult Unasked() const noexcept { return result_; }
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
   [[nodiscard]] const char* advice() const noexcept;
   [[nodiscard]] CUGUEST_HIDE bool IsInside() const noexcept { return serial_ != 0; }
   [[nodiscard]] CUGUEST_HIDE CUcontext context() const noexcept { return context_; }
+  // As ContextGuard::context().
+  [[nodiscard]] ContextRef Ref() const noexcept;
   [[nodiscard]] CUcontext caller() const noexcept;
   [[nodiscard]] bool elided() const noexcept;
   [[nodiscard]] CUGUEST_HIDE Location where() const noexcept { return {file_, line_}; }
@@ -137,7 +141,7 @@ class CUGUEST_API Scope {
   CUresult Reassert() noexcept;
 
   // Scopes that no object stands for: see cuguest_push() and cuguest_pop() of c.h.
-  static CUresult PushUnowned(CUcontext context) noexcept;
+  static CUresult PushUnowned(const Incarnation& context) noexcept;
   static CUresult PopUnowned() noexcept;
 
   [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(Reported end) noexcept {

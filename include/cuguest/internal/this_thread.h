@@ -23,7 +23,8 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // record; a record holds the address of no scope. So a scope may be moved, end in any order, or be
 // leaked, and its record stays right.
 //
-//   state    the scope ...                                        on the driver's stack
+//   state    the scope ...                                        on the driver's stack,
+//                                                                 or its mode the thread's
 //   kEntering is about to be open                                not yet
 //   kLive    is open                                              yes
 //   kEnded   has ended while another one was open above it; is    yes
@@ -51,6 +52,11 @@ struct Record {
     kNobody,      // of cuguest_push()
   };
 
+  struct CaptureModes {
+    CUstreamCaptureMode ours;
+    CUstreamCaptureMode callers;
+  };
+
   // Both of these take one load or store, where members would take one each.
   CUGUEST_HIDE void SetLive(int at_line, Kind now, bool pushes_always) noexcept {
     const unsigned long long all = static_cast<unsigned>(at_line) |
@@ -69,7 +75,10 @@ struct Record {
   Incarnation ours;           // unknown if entered by a handle
   CUcontext caller;           // when it entered
   const char* file;
-  Incarnation* entries;  // kExact: what was on the stack, bottom first; from std::malloc
+  union {
+    Incarnation* entries;  // kExact: what was on the stack, bottom first; from std::malloc
+    CaptureModes modes;    // kCaptureMode
+  };
   // These five are the word of SetLive().
   int line;
   Kind kind;
@@ -77,9 +86,8 @@ struct Record {
   bool always_pushes;
   Owner owner;
   union {
-    unsigned host_slot;      // kOut: the place of the HostScope
-    unsigned entry_count;    // kExact and not kOut: of `entries`
-    unsigned capture_modes;  // kCaptureMode: the callers' and its own
+    unsigned host_slot;    // kOut: the place of the HostScope
+    unsigned entry_count;  // kExact and not kOut: of `entries`
   };
   CUresult result : 16;  // kOut, kGone: why it cannot be entered again
   CUresult owed : 16;    // of a kStaleScope: what its end returns of a move or reassertion before

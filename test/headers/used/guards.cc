@@ -14,6 +14,7 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/relaxed.h"
 #ifdef WITH_LIBRARY
 #include "cuguest/acquired_guard.h"
 #include "cuguest/runtime/device_guard.h"
@@ -50,6 +51,10 @@ int UseGuards(CUcontext mine, Get get) {
   }
   const cuguest::CaptureModeGuard mode;
   EXPECT(mode.ok() && IsCurrent(get, mine));
+  {
+    const cuguest::Relaxed<cuguest::ContextGuard> relaxed(ref);
+    EXPECT(relaxed.ok() && relaxed.guard().elided());
+  }
   {
     const cuguest::NoContextGuard none;
     EXPECT(none.ok() && IsCurrent(get, nullptr));
