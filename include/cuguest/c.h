@@ -62,12 +62,33 @@
 #include "cuguest/internal/c_names.h"
 #endif
 
+/// Whether the language has the attribute [[nodiscard]]: C++17 and C23.
+#if defined(__cplusplus)
+#define CUGUEST_C_HAS_NODISCARD (__cplusplus >= 201703L)
+#elif defined(__STDC_VERSION__) && defined(__has_c_attribute)
+#define CUGUEST_C_HAS_NODISCARD (__STDC_VERSION__ > 201710L && __has_c_attribute(nodiscard))
+#else
+#define CUGUEST_C_HAS_NODISCARD 0
+#endif
+
 /// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h),
-/// and on Windows, which has no other.
+/// and on Windows, which has no other. Spelled as the attribute that follows it.
 #if defined(CUGUEST_STATIC) || defined(_WIN32)
 #define CUGUEST_C_API
+#elif CUGUEST_C_HAS_NODISCARD
+#define CUGUEST_C_API [[gnu::visibility("default")]]
 #else
 #define CUGUEST_C_API __attribute__((visibility("default")))
+#endif
+
+/// A code that is dropped is a warning, which a cast to void silences: `(void)f();`. Empty for gcc
+/// before C++17 and C23, whose own attribute warns of the cast, too.
+#if CUGUEST_C_HAS_NODISCARD
+#define CUGUEST_C_NODISCARD [[nodiscard]]
+#elif defined(__clang__)
+#define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
+#else
+#define CUGUEST_C_NODISCARD
 #endif
 
 /// Storage of `type`, which has not begun: `cuguest_guard guard = CUGUEST_INIT(cuguest_guard);`
@@ -88,12 +109,6 @@
 /// The place that incidents name: the two last arguments of what begins a scope. The name of the
 /// file is kept, not copied.
 #define CUGUEST_HERE __FILE__, __LINE__
-
-#ifdef __GNUC__
-#define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
-#else
-#define CUGUEST_C_NODISCARD
-#endif
 
 #ifdef __cplusplus
 extern "C" {
