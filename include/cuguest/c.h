@@ -110,6 +110,16 @@
 /// file is kept, not copied.
 #define CUGUEST_HERE __FILE__, __LINE__
 
+/// The place as the two last parameters of a function of yours, and as it hands them on, so that
+/// incidents name its caller:
+///
+///   static int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
+///     return cuguest_guard_enter(guard, job->context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+///   }
+///   #define ENTER(guard, job) enter(guard, job, CUGUEST_HERE)
+#define CUGUEST_PLACE const char *cuguest_file, int cuguest_line
+#define CUGUEST_GIVEN_PLACE cuguest_file, cuguest_line
+
 #ifdef __cplusplus
 extern "C" {
 #endif
