@@ -50,6 +50,9 @@
 ///   CUDA_ERROR_NOT_INITIALIZED (3)  in a forked child, see cuguest_error_advice()
 ///   CUDA_ERROR_DEINITIALIZED (4)    at exit, once the driver has ended
 ///   CUDA_ERROR_NOT_PERMITTED (800)  inside a stream callback or host function
+///   CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (303)  there is no driver. It is looked for again where
+///                                   the process has loaded a library since, and eight times a
+///                                   second; then at the cost of a dlopen that fails
 ///
 /// The tests are named in docs/guarantees.md; other notes are in docs/notes.md.
 
@@ -161,7 +164,8 @@ CUGUEST_C_API const char* cuguest_error_advice(int code);
 /// Threads: any. `lookup` is called during the call, and later on any thread.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_INVALID_VALUE (1)               `lookup` is null
-///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use, or another adopt
+///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use that found a driver
+///                                                       library, or another adopt
 ///            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) it has no address for cuCtxGetCurrent,
 ///                                                       cuCtxPushCurrent or cuCtxPopCurrent, or
 ///                                                       for neither of cuCtxGetId and
