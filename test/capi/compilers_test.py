@@ -78,6 +78,10 @@ for standard in ("c++11", "c++14", "c++17", "c++20"):
     for around in ("", "#include <cuda.h>\n"):
         compiles(f"cxx.h, {standard}{around and ', after <cuda.h>'}", f'{around}#include "cuguest/cxx.h"\ncuguest::CPrimary held;\n',
                  f"-std={standard}", language="c++")
+compiles("the recipe of a driver table, C99", OURS + """#include "examples/recipes/driver_table.h"
+int adopt(void* library);
+int adopt(void* library) { return cuguest_driver_adopt(&driver_lookup, library); }
+""", "-std=c99")
 # Where a dropped code warns, by the language's [[nodiscard]] or by clang, a cast to void silences it.
 DROPS = """
 void drop(struct CUctx_st* context, cuguest_guard* guard);

@@ -267,7 +267,8 @@ int main(int argc, char** argv) {
   for (cuguest_test::Scenario& scenario : scenarios) {
     scenario.environment = {path, "LATER_DRIVER=" + driver};
     scenario.skip = []() -> std::string {
-      if (cuguest_test::DriverOnLibraryPath().empty()) return "the driver is not on the library path";
+      if (cuguest_test::DriverOnLibraryPath().empty())
+        return "the driver is not on the library path";
       const std::vector<std::string> environment = {
           cuguest_test::LibraryPathWithoutDriver(s_folder)};
       return cuguest_test::RunSelf({"there_is_none"}, environment).code != 0
