@@ -22,6 +22,8 @@ PAGES = {
 }
 # Pages below another one.
 BELOW = {
+    "guide": ["recipes/index"],
+    "recipes/index": ["recipes/driver_table"],
     "examples": ["adoption/communication_library", "adoption/codec", "adoption/media_framework", "adoption/simulation_engine", "three_jobs",
                  "facts/runtime_context", "facts/kernel_parameters", "facts/memory_of_both_apis", "sources/index"],
 }
@@ -77,10 +79,11 @@ def write_pages(source):
             return f"]({os.path.relpath(at[target], name.parent)}{link[2] or ''})" if target in at else link[0]
 
         text = re.sub(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)", moved, path.read_text())
-        if name.stem == "index":
+        if name == pathlib.Path("index.md"):
             text += "".join(in_markdown(toctree(entries, f"caption: {caption}", "hidden:"))
                             for caption, entries in PAGES.items())
-        text += in_markdown(toctree(BELOW[name.stem], "hidden:")) if name.stem in BELOW else ""
+        below = BELOW.get(name.with_suffix("").as_posix(), [])
+        text += in_markdown(toctree([os.path.relpath(page, name.parent) for page in below], "hidden:")) if below else ""
         write(source / name, text)
     for picture in "audit_page.png", "audit_trace.svg", "growth.svg":
         shutil.copy(ROOT / "docs" / picture, source)

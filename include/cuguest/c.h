@@ -50,6 +50,9 @@
 ///   CUDA_ERROR_NOT_INITIALIZED (3)  in a forked child, see cuguest_error_advice()
 ///   CUDA_ERROR_DEINITIALIZED (4)    at exit, once the driver has ended
 ///   CUDA_ERROR_NOT_PERMITTED (800)  inside a stream callback or host function
+///   CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (303)  there is no driver. It is looked for again where
+///                                   the process has loaded a library since, and eight times a
+///                                   second; then at the cost of a dlopen that fails
 ///
 /// The tests are named in docs/guarantees.md; other notes are in docs/notes.md.
 
@@ -62,12 +65,33 @@
 #include "cuguest/internal/c_names.h"
 #endif
 
+/// Whether the language has the attribute [[nodiscard]]: C++17 and C23.
+#if defined(__cplusplus)
+#define CUGUEST_C_HAS_NODISCARD (__cplusplus >= 201703L)
+#elif defined(__STDC_VERSION__) && defined(__has_c_attribute)
+#define CUGUEST_C_HAS_NODISCARD (__STDC_VERSION__ > 201710L && __has_c_attribute(nodiscard))
+#else
+#define CUGUEST_C_HAS_NODISCARD 0
+#endif
+
 /// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h),
-/// and on Windows, which has no other.
+/// and on Windows, which has no other. Spelled as the attribute that follows it.
 #if defined(CUGUEST_STATIC) || defined(_WIN32)
 #define CUGUEST_C_API
+#elif CUGUEST_C_HAS_NODISCARD
+#define CUGUEST_C_API [[gnu::visibility("default")]]
 #else
 #define CUGUEST_C_API __attribute__((visibility("default")))
+#endif
+
+/// A code that is dropped is a warning, which a cast to void silences: `(void)f();`. Empty for gcc
+/// before C++17 and C23, whose own attribute warns of the cast, too.
+#if CUGUEST_C_HAS_NODISCARD
+#define CUGUEST_C_NODISCARD [[nodiscard]]
+#elif defined(__clang__)
+#define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
+#else
+#define CUGUEST_C_NODISCARD
 #endif
 
 /// Storage of `type`, which has not begun: `cuguest_guard guard = CUGUEST_INIT(cuguest_guard);`
@@ -89,11 +113,15 @@
 /// file is kept, not copied.
 #define CUGUEST_HERE __FILE__, __LINE__
 
-#ifdef __GNUC__
-#define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
-#else
-#define CUGUEST_C_NODISCARD
-#endif
+/// The place as the two last parameters of a function of yours, and as it hands them on, so that
+/// incidents name its caller:
+///
+///   static int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
+///     return cuguest_guard_enter(guard, job->context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+///   }
+///   #define ENTER(guard, job) enter(guard, job, CUGUEST_HERE)
+#define CUGUEST_PLACE const char *cuguest_file, int cuguest_line
+#define CUGUEST_GIVEN_PLACE cuguest_file, cuguest_line
 
 #ifdef __cplusplus
 extern "C" {
@@ -136,7 +164,8 @@ CUGUEST_C_API const char* cuguest_error_advice(int code);
 /// Threads: any. `lookup` is called during the call, and later on any thread.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_INVALID_VALUE (1)               `lookup` is null
-///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use, or another adopt
+///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use that found a driver
+///                                                       library, or another adopt
 ///            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) it has no address for cuCtxGetCurrent,
 ///                                                       cuCtxPushCurrent or cuCtxPopCurrent, or
 ///                                                       for neither of cuCtxGetId and

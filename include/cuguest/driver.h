@@ -39,15 +39,18 @@ struct CUGUEST_API Driver : DriverTable {
   /// The process's driver, resolved from "libcuda.so.1" on the first call unless Adopt() has given
   /// one. "The process's" is this copy of cuguest's: each library that embeds cuguest has a table
   /// of its own. Does not call cuInit: enough for work in a context that somebody else made.
-  /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words. Where the process
-  ///                              has no memory or no file descriptor left, the next call tries
-  ///                              again
+  /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words. The next call
+  ///                              looks again, so that a driver which the program loads meanwhile,
+  ///                              by whatever path, or adopts, is found
   ///         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
   ///         kUnimplemented       kTooOld: names the entry and the driver that has it
   ///         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory; the next
   ///                              call tries again
-  ///         Every other outcome, good or bad, is kept for the life of the process.
+  ///         What a library that was opened is, usable or not, is kept for the life of the process.
   /// Cost:   the first call loads the driver library (milliseconds); later ones read one atomic.
+  ///         Where there is no driver, each call is a dlopen that fails (microseconds). What gives
+  ///         a code or an Error makes one only where the process has loaded a library since the
+  ///         last, and eight times a second.
   [[nodiscard]] static absl::StatusOr<const Driver*> Get();
 
   /// The same, after cuInit(0), which devices and primary contexts need. cuInit is visible to the
@@ -72,7 +75,7 @@ struct CUGUEST_API Driver : DriverTable {
 
   /// Makes the driver that `lookup` knows the process's: for a host that has loaded the driver
   /// itself, a test that replaces entries, a tool that wraps them. Call it before anything else of
-  /// this copy of cuguest; "libcuda.so.1" is then never opened.
+  /// this copy of cuguest; "libcuda.so.1" is then never opened. After a use that found none, too.
   ///
   /// `lookup` is called with each name of the table that its driver's version may have during this
   /// call, and later by the first use of an ObjectDriver, by Find() and by
@@ -82,7 +85,8 @@ struct CUGUEST_API Driver : DriverTable {
   ///           every use of this copy of cuguest.
   /// Errors: the table is as if this had not been called:
   ///         kInvalidArgument     `lookup` is null
-  ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
+  ///         kFailedPrecondition  kInUse: after the first use that found a driver library, or
+  ///                              after another Adopt()
   ///                              kStub: cuDriverGetVersion answered CUDA_ERROR_STUB_LIBRARY
   ///         kUnimplemented       kTooOld: `lookup` has no address for a required entry; the text
   ///                              names it

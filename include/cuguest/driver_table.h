@@ -110,7 +110,7 @@ struct DriverTable {
     kForkedChild,   ///< this process was forked from one that had initialised CUDA
     kNoDevice,      ///< the driver works and sees no device
     kOther,         ///< cuInit failed for another reason; the status carries the code
-    kInUse,         ///< Driver::Adopt came after the first use
+    kInUse,         ///< Driver::Adopt came after a first use that found a driver library
   };
 
   CUGUEST_HIDE DriverTable() = default;

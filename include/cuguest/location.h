@@ -8,6 +8,11 @@
 ///   std::optional<cuguest::ContextGuard> guard;
 ///   if (needs_context) guard.emplace(context, cuguest::GuardMode::kElide,
 ///   cuguest::Location::Here());
+///
+/// A function of yours that makes a guard takes one, too, and incidents name the function's caller:
+///
+///   absl::Status Enter(const Job& job, cuguest::ContextScope* scope,
+///                      cuguest::Location where = cuguest::Location::Here());
 
 #ifndef CUGUEST_LOCATION_H_
 #define CUGUEST_LOCATION_H_

@@ -198,18 +198,22 @@ DriverOutcome LoadDriver(const char* path) noexcept {
   char why[sizeof(DriverOutcome::text)];
   void* const library = LoadForGood(path, why, sizeof(why));
   if (library == nullptr) {
-    return Outcome(DriverTable::Problem::kNoLibrary, kCannotLoad, why);
+    return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, why);
   }
   if (IsStub(library)) return Outcome(DriverTable::Problem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
   return ReadDriver(SourceOf(library), path, nullptr);
 }
 
-const DriverOutcome* ProcessDriver(CUresult* code) noexcept {
+const DriverOutcome* ProcessDriver(DriverOutcome* refused) noexcept {
   if (const DriverOutcome* const outcome = g_outcome.Get()) return Install(outcome);
-  const DriverOutcome loaded = LoadDriver(kDriverFile);
-  const bool may_pass = loaded.code == kCannotLoad && MayPass(loaded.text);
-  *code = may_pass ? kCannotLoad : CUDA_ERROR_OUT_OF_MEMORY;
-  return may_pass ? nullptr : KeepDriver(loaded, nullptr);
+  *refused = LoadDriver(kDriverFile);
+  // Another may have been adopted meanwhile.
+  if (refused->problem == DriverTable::Problem::kNoLibrary) return Install(g_outcome.Get());
+  const DriverOutcome* const kept = KeepDriver(*refused, nullptr);
+  if (kept == nullptr) {
+    *refused = Outcome(DriverTable::Problem::kOther, CUDA_ERROR_OUT_OF_MEMORY, "the table");
+  }
+  return kept;
 }
 
 const DriverOutcome* DecidedDriver() noexcept { return g_outcome.Get(); }
@@ -218,8 +222,50 @@ const DriverOutcome* KeepDriver(const DriverOutcome& outcome, bool* won) noexcep
   return Install(g_outcome.Offer(outcome, won));
 }
 
+namespace {
+
+// Note [A driver that comes later]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A program may ask something of cuguest, which finds no driver, and load the driver afterwards, by
+// a path that the loader does not search; or the driver is installed while it runs. So that there
+// is none is not kept. But to look for it takes microseconds and the loader's lock, and a program
+// on a machine without a GPU may ask for each message that it sends. So while LoaderMoment() stays,
+// ResolveDriver() repeats what its last look gave, from the third call on: the first look is not
+// preceded by it, so that a driver that is there costs nothing more. Driver::Get() looks each time,
+// for the loader's words, and so does a forked child of a process that has looked.
+std::atomic<std::uint64_t> g_absent_at{0};
+std::atomic<pid_t> g_absent_in{0};
+
+// 0: what is found is not to be remembered for it.
+std::uint64_t MomentOfLook() {
+  return g_absent_in.load(std::memory_order_relaxed) == getpid() ? LoaderMoment() : 0;
+}
+
+// `moment` is that of before the look, so that what is loaded during it has another.
+void RememberAbsent(std::uint64_t moment) {
+  if (moment != 0) return g_absent_at.store(moment, std::memory_order_relaxed);
+  pid_t nobody = 0;
+  g_absent_in.compare_exchange_strong(nobody, getpid(), std::memory_order_relaxed);
+}
+
+const DriverOutcome* Look(CUresult* code) {
+  const std::uint64_t moment = MomentOfLook();
+  *code = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+  if (moment != 0 && moment == g_absent_at.load(std::memory_order_relaxed)) return nullptr;
+  DriverOutcome refused;
+  const DriverOutcome* const found = ProcessDriver(&refused);
+  if (found != nullptr) return found;
+  *code = refused.code;
+  const bool is_absent = refused.problem == DriverTable::Problem::kNoLibrary;
+  if (is_absent && !MayPass(refused.text)) RememberAbsent(moment);
+  return nullptr;
+}
+
+}  // namespace
+
 const DriverTable* ResolveDriver(CUresult* code) noexcept {
-  const DriverOutcome* const outcome = ProcessDriver(code);
+  const DriverOutcome* outcome = Install(g_outcome.Get());
+  if (outcome == nullptr) outcome = Look(code);
   if (outcome == nullptr) return nullptr;
   *code = outcome->code;
   return outcome->ok() ? &outcome->table : nullptr;

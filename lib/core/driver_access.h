@@ -48,16 +48,14 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
 // of `driver`; of a library that cannot be asked for a version, by the symbol.
 void* FindEntry(const DriverTable& driver, const DriverEntry& entry) noexcept;
 
-// The process's driver, from kDriverFile (library.h) on the first call. What the first call comes
-// to is kept; nullptr, and nothing is decided, where that may pass: CUDA_ERROR_OUT_OF_MEMORY in
-// `code` without memory for it, kCannotLoad where the process has none, or no file descriptor, to
-// load the library.
+// The process's driver, from kDriverFile (library.h) on the first call that can load it. What the
+// library is, usable or not, is kept. nullptr, and nothing is decided, where there is none, or no
+// memory to keep it: `refused` says why, and the next call looks again.
 //
 // Threads: any; see Note [No lock while a library is loaded].
-const DriverOutcome* ProcessDriver(CUresult* code) noexcept;
-constexpr CUresult kCannotLoad = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+const DriverOutcome* ProcessDriver(DriverOutcome* refused) noexcept;
 
-// What the first call came to; nullptr before.
+// What is kept; nullptr before.
 const DriverOutcome* DecidedDriver() noexcept;
 // Makes `outcome` the process's, unless that is decided, and gives the one that is kept; nullptr,
 // and nothing is decided, without memory. `won`, unless null: whether that is this call's.
@@ -85,9 +83,14 @@ inline bool IsForkedChild() noexcept {
   return outcome != nullptr && outcome->process != getpid();
 }
 
-// The table of ProcessDriver() once that is called; nullptr before, and for good where there is
-// no usable driver.
+// The table of ProcessDriver() once there is one; nullptr before, and for good where the driver is
+// not usable.
 extern std::atomic<const DriverTable*> g_driver;
+
+// The table of ProcessDriver(). On failure returns nullptr and writes the code that stands for the
+// problem to `code`; what was not there is looked for again as Note [A driver that comes later]
+// says.
+const DriverTable* ResolveDriver(CUresult* code) noexcept;
 
 // The process's table, after TryDriver() has given it, or an answer of a guard's in-line calls
 // has shown that there is one. If that was in another copy of cuguest, whose inline code has made
@@ -95,13 +98,9 @@ extern std::atomic<const DriverTable*> g_driver;
 inline const DriverTable& ResolvedDriver() noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
   CUresult code = CUDA_SUCCESS;
-  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver(&code)->table;
+  if (__builtin_expect(table == nullptr, 0)) table = ResolveDriver(&code);
   return *table;
 }
-
-// Resolves it on the first call. On failure returns nullptr and writes the code that
-// stands for the problem to `code`.
-const DriverTable* ResolveDriver(CUresult* code) noexcept;
 
 inline const DriverTable* TryDriver(CUresult* code) noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);

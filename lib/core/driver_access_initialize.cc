@@ -8,11 +8,11 @@ namespace {
 
 std::atomic<pid_t> g_initialized_in{0};
 
-// Every other call of the driver that an uninitialised one refuses would do. In a stream callback
-// this one is refused, too.
-bool SaysInitialized(decltype(DriverTable::DeviceGetCount) get_count) {
-  int count = 0;
-  const CUresult code = get_count(&count);
+// Every other call of the driver that an uninitialised one refuses would do, but no table lacks
+// this one. In a stream callback it is refused, too.
+bool SaysInitialized(decltype(DriverTable::CtxGetCurrent) get_current) {
+  CUcontext current = nullptr;
+  const CUresult code = get_current(&current);
   return code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_PERMITTED;
 }
 
@@ -29,13 +29,13 @@ CUresult InitializeDriver(const DriverTable& driver) noexcept {
 bool IsDriverInitialized() noexcept {
   if (g_initialized_in.load(std::memory_order_acquire) == getpid()) return true;
   const DriverOutcome* const decided = DecidedDriver();
-  if (decided != nullptr && decided->ok()) return SaysInitialized(decided->table.DeviceGetCount);
+  if (decided != nullptr && decided->ok()) return SaysInitialized(decided->table.CtxGetCurrent);
   void* const library = BorrowLoaded(kDriverFile);
   if (library == nullptr) return false;
-  void* const get_count = FindSymbol(library, "cuDeviceGetCount");
+  void* const get_current = FindSymbol(library, "cuCtxGetCurrent");
   const bool says =
-      get_count != nullptr &&
-      SaysInitialized(reinterpret_cast<decltype(DriverTable::DeviceGetCount)>(get_count));
+      get_current != nullptr &&
+      SaysInitialized(reinterpret_cast<decltype(DriverTable::CtxGetCurrent)>(get_current));
   GiveBack(library);
   return says;
 }

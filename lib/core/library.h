@@ -6,6 +6,7 @@
 #define CUGUEST_LIB_CORE_LIBRARY_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "cuguest/export.h"
 
@@ -26,6 +27,12 @@ void* LoadForGood(const char* path, char* why, std::size_t size) noexcept;
 // Whether these words of LoadForGood() say that the process has no memory or no file descriptor
 // left, so that it may go well later. On Windows that is not known.
 bool MayPass(const char* why) noexcept;
+
+// A number other than 0 that changes when this process has loaded a library, and eight times a
+// second for files that appear: while it stays, LoadForGood() need not be asked again for what it
+// did not find. It costs a thousandth of that. Not in a forked child: its parent may have been
+// loading a library on another thread.
+std::uint64_t LoaderMoment() noexcept;
 
 // The library of that name if the process has it, until it is given back; else nullptr.
 void* BorrowLoaded(const char* path) noexcept;

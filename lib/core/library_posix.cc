@@ -3,6 +3,8 @@
 #include "lib/core/library.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <time.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -31,6 +33,22 @@ void* LoadForGood(const char* path, char* why, std::size_t size) noexcept {
 bool MayPass(const char* why) noexcept {
   return EndsWith(why, std::strerror(EMFILE)) || EndsWith(why, std::strerror(ENFILE)) ||
          EndsWith(why, std::strerror(ENOMEM));
+}
+
+std::uint64_t LoaderMoment() noexcept {
+  constexpr std::uint64_t kTimesASecond = 8;
+  constexpr int kBitsOfTime = 40;
+  std::uint64_t loads = 0;
+  const auto count = [](dl_phdr_info* object, std::size_t, void* data) {
+    *static_cast<std::uint64_t*>(data) = object->dlpi_adds;
+    return 1;
+  };
+  dl_iterate_phdr(count, &loads);
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::uint64_t time = static_cast<std::uint64_t>(now.tv_sec) * kTimesASecond +
+                             static_cast<std::uint64_t>(now.tv_nsec) * kTimesASecond / 1000000000;
+  return (loads << kBitsOfTime) ^ time;
 }
 
 void* BorrowLoaded(const char* path) noexcept { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }

@@ -80,6 +80,8 @@ absl::StatusOr<const ObjectDriver*> ObjectDriver::Get() {
   if (const ObjectDriver* const driver = internal::TryObjectDriver(&code)) return driver;
   const absl::StatusOr<const Driver*> heart = Driver::Get();
   if (!heart.ok()) return heart.status();
+  // With the driver known to be there.
+  if (const ObjectDriver* const driver = internal::TryObjectDriver(&code)) return driver;
   const internal::ObjectOutcome* const outcome = internal::ObjectDriverOutcome(&code);
   return outcome != nullptr ? internal::MissingEntryStatus(**heart, outcome->missing)
                             : internal::NoTableStatus(code);

@@ -94,14 +94,9 @@ absl::Status InitStatus(CUresult code) {
 absl::StatusOr<const Driver*> Driver::Get() {
   const DriverTable* const known = internal::g_driver.load(std::memory_order_acquire);
   if (known != nullptr) return AsDriver(known);
-  CUresult code = CUDA_SUCCESS;
-  const DriverOutcome* const outcome = internal::ProcessDriver(&code);
-  if (outcome == nullptr) {
-    return code == internal::kCannotLoad
-               ? ProblemStatus(Driver::Problem::kNoLibrary, code, kLoad,
-                               "no memory or no file descriptor is left for libcuda.so.1")
-               : internal::NoTableStatus(code);
-  }
+  DriverOutcome refused;
+  const DriverOutcome* const outcome = internal::ProcessDriver(&refused);
+  if (outcome == nullptr) return OutcomeStatus(refused, kLoad);
   if (outcome->ok()) return AsDriver(&outcome->table);
   return OutcomeStatus(*outcome, kLoad);
 }

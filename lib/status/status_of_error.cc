@@ -48,7 +48,7 @@ absl::Status ToStatus(const Error& error) {
     case Reason::kNotInitialized:
       return internal::InitStatus(error.code);
     case Reason::kNoDriver: {
-      absl::Status status = Driver::Get().status();  // kept, unless it may pass
+      absl::Status status = Driver::Get().status();  // ok where one has come meanwhile
       return status.ok() ? internal::TextStatus(error.code, TextOf(error)) : status;
     }
     case Reason::kNoDevice:

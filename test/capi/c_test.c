@@ -261,6 +261,30 @@ static void a_guard_repairs_what_a_callee_did(void) {
   CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == 1 && cuguest_incident_count(-1) == 1);
 }
 
+static int enter_for(cuguest_guard* guard, context_t context, CUGUEST_PLACE) {
+  return cuguest_guard_enter(guard, context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+}
+#define ENTER_FOR(guard, context) enter_for(guard, context, CUGUEST_HERE)
+
+static void an_incident_names_the_helpers_caller(void) {
+  struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
+  context_t a, b;
+  int line;
+  CUGUEST_SCOPE(cuguest_incident_listener, listener);
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_incident_listener_register(&listener, &note, &told) == 0);
+  line = __LINE__ + 1;
+  CHECK(ENTER_FOR(&guard, a) == 0);
+  CHECK(driver.push(b) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(told.count == 1);
+  CHECK(told.last.line == line && strstr(told.last.file, "c_test.c") != NULL);
+}
+
 static void reasserting_comes_back(void) {
   context_t a, b, popped;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
@@ -1925,6 +1949,7 @@ static const struct test_case kCases[] = {
     CASE(a_cleared_reference_names_none),
     CASE(a_scope_ends_with_its_block),
     CASE(a_guard_repairs_what_a_callee_did),
+    CASE(an_incident_names_the_helpers_caller),
     CASE(reasserting_comes_back),
     CASE(a_guard_moves),
     CASE(null_storage_is_refused),

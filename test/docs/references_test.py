@@ -12,11 +12,13 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-# Each page of these belongs to a program of the same name, in the folder of examples/ of the same name.
+# Each page of these belongs to a program of the same name, in the folder of examples/ of the same name; a page of recipes, if it
+# has code, to a header.
 with_program = {folder: sorted((root / "docs" / folder).glob("*.md")) for folder in ("facts", "adoption")}
+recipes = sorted((root / "docs" / "recipes").glob("*.md"))
 rooms = sorted(page for pattern in ("*/README.md", "objects/*/README.md") for page in (root / "lib").glob(pattern)
                if not page.parent.is_symlink())
-pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), []), *rooms]
+pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), []), *recipes, *rooms]
 failures = []
 checked = 0
 
@@ -106,12 +108,17 @@ programs_of = {page: root / "examples" / folder / f"{page.stem}.cc" for folder, 
 programs_of[root / "docs" / "three_jobs.md"] = root / "examples" / "libraries" / "three_jobs.cc"
 for folder, found in with_program.items():
     check(found, f"there are no pages in docs/{folder}")
+for page in programs_of:
+    check(f"({page.relative_to(root / 'docs')})" in listed, f"docs/examples.md has no link to {page.relative_to(root)}")
+index = (root / "docs" / "recipes" / "index.md").read_text()
+for page in recipes:
+    check(page.name == "index.md" or f"({page.name})" in index, f"docs/recipes/index.md has no link to {page.name}")
+programs_of |= {page: root / "examples" / "recipes" / f"{page.stem}.h" for page in recipes if "\n```c" in page.read_text()}
 for page, program in programs_of.items():
     name = page.relative_to(root / "docs")
-    check(f"({name})" in listed, f"docs/examples.md has no link to docs/{name}")
     check(program.is_file(), f"docs/{name}: there is no {program.relative_to(root)}")
     source = " ".join(program.read_text().split()) if program.is_file() else ""
-    blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
+    blocks = re.findall(r"^```(?:c|cpp)\n(.*?)^```", page.read_text(), re.M | re.S)
     check(blocks, f"docs/{name} shows no code")
     for block in blocks:
         check(" ".join(block.split()) in source, f"docs/{name}: {block.splitlines()[0]} ... is not in its program")

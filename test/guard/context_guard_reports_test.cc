@@ -37,6 +37,11 @@ using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
 
+// A library's own way in.
+std::unique_ptr<ContextGuard> Enter(CUcontext context, Location where = Location::Here()) {
+  return std::make_unique<ContextGuard>(context, GuardMode::kElide, where);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
@@ -130,6 +135,9 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
       },
       owner_does);
   BOOST_TEST(by_ref.line == __LINE__ - 3);
+  const auto by_helper = incident_of([&] { return Enter(b.get()); }, owner_does);
+  BOOST_TEST(std::string(by_helper.file) == __FILE__);
+  BOOST_TEST(by_helper.line == __LINE__ - 2);
   const auto forgotten =
       incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); }, owner_does);
   BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -172,7 +173,7 @@ void FirstUseWithoutDescriptors() {
             CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
       const absl::Status status = cuguest::Driver::GetInitialized().status();
       CHECK(cuguest::ProblemOf(status) == cuguest::Driver::Problem::kNoLibrary);
-      CHECK(absl::StrContains(status.message(), "no memory or no file descriptor is left"));
+      CHECK(absl::StrContains(status.message(), std::strerror(EMFILE)));
     }
   }
   SharedContext made = Create();

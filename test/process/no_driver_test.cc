@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include "cudasim/sim.h"
@@ -41,6 +40,7 @@
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/guard/guard_kinds.h"
+#include "test/support/driver_path.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 
@@ -55,6 +55,7 @@ using cuguest::ObjectDriver;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
 using cuguest::SharedContext;
+using cuguest_test::LibraryPathWithoutDriver;
 
 // Whatever is asked, the answer is a refusal with `code`, or a status with `problem`.
 void EverythingRefuses(Driver::Problem problem, CUresult code) {
@@ -227,21 +228,9 @@ void NothingAtLoadTime() {
   CHECK(maps.eof());
 }
 
-// The library path less the simulation's directory, and with `first` before it.
-std::string LibraryPath(const std::string& first) {
-  const char* path = std::getenv("LD_LIBRARY_PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  std::string kept = first;
-  std::string folder;
-  while (std::getline(folders, folder, ':')) {
-    if (access((folder + "/libcuda.so.1").c_str(), R_OK) != 0) kept += ":" + folder;
-  }
-  return "LD_LIBRARY_PATH=" + kept;
-}
-
 std::string SkipWhereADriverIsInstalled() {
-  return cuguest_test::RunSelf({"no_library"}, {LibraryPath("")}).output.find("not so") !=
-                 std::string::npos
+  return cuguest_test::RunSelf({"no_library"}, {LibraryPathWithoutDriver("")})
+                     .output.find("not so") != std::string::npos
              ? "a driver is installed here"
              : "";
 }
@@ -280,7 +269,7 @@ int main(int argc, char** argv) {
             "libcuda.so.1: cannot open shared object file", "no NVIDIA driver is installed here"},
            0,
            cuguest_test::On::kAnyDriver,
-           {LibraryPath("")},
+           {LibraryPathWithoutDriver("")},
            &SkipWhereADriverIsInstalled},
           {"stub",
            &Stub,
@@ -288,7 +277,7 @@ int main(int argc, char** argv) {
             "link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH"},
            0,
            cuguest_test::On::kAnyDriver,
-           {LibraryPath(stubs)},
+           {LibraryPathWithoutDriver(stubs)},
            &SkipWithoutStub},
           {"too_old",
            &TooOld,

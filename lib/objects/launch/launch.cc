@@ -157,8 +157,10 @@ absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& contex
 absl::Status LaunchWith(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                         const LaunchParams& params) {
   CUresult code = CUDA_SUCCESS;
-  const ObjectDriver* const driver = TryObjectDriver(&code);
-  if (__builtin_expect(driver == nullptr, 0)) return ObjectDriver::Get().status();
+  const ObjectDriver* driver = TryObjectDriver(&code);
+  if (__builtin_expect(driver == nullptr, 0)) {
+    CUGUEST_ASSIGN_OR_RETURN(driver, ObjectDriver::Get());
+  }
   KernelState* const state = KernelAccess::Of(kernel);
   if (__builtin_expect(state == nullptr, 0)) return NoKernel("launch");
   if (MeansCurrent(stream.get())) {
