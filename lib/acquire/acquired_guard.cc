@@ -22,10 +22,7 @@ void AcquiredGuard::Enter(Acquired acquired, GuardMode mode, Location where,
 Error AcquiredGuard::error() const noexcept {
   const CUresult entered = guard_.result();  // asked, also where acquiring failed
   if (!acquired_.ok()) return acquired_.error();
-  const Error error = internal::Failure(entered, guard_.doing());
-  const char* const advice = guard_.advice();
-  if (*advice == '\0') return error;
-  return internal::OfHandle(error, Error::Subject::kAdvice, advice);
+  return internal::OfAdvice(internal::Failure(entered, guard_.doing()), guard_.advice());
 }
 
 CUGUEST_END_NAMESPACE

@@ -31,6 +31,11 @@ Error OfContext(const Error& error, CUcontext context) noexcept {
   return OfHandle(error, Error::Subject::kContext, context);
 }
 
+Error OfAdvice(const Error& error, const char* advice) noexcept {
+  if (*advice == '\0') return error;
+  return OfHandle(error, Error::Subject::kAdvice, advice);
+}
+
 Error OfDevice(const Error& error, Error::Subject subject, CUdevice device) noexcept {
   Error of = error;
   of.subject = subject;

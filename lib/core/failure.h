@@ -23,6 +23,8 @@ Error Failure(Error::Reason reason, CUresult code, const char* doing) noexcept;
 // What it failed at.
 Error OfHandle(const Error& error, Error::Subject subject, const void* handle) noexcept;
 Error OfContext(const Error& error, CUcontext context) noexcept;
+// With what a guard or a reference adds, as a phrase; "": nothing.
+Error OfAdvice(const Error& error, const char* advice) noexcept;
 Error OfDevice(const Error& error, Error::Subject subject, CUdevice device) noexcept;
 
 // The process's driver; the second one after cuInit.
