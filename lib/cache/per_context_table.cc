@@ -426,12 +426,13 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 PerContextTable::Making::Making(PerContextTable* table, const ContextRef& context,
                                 const ContextGuard& guard) noexcept
     : table_(table) {
-  if (!context.ok()) {
-    error_ = OfAdvice(Failure(context.result(), context.doing()), context.advice());
-  } else if (!guard.ok()) {
-    error_ = OfAdvice(Failure(guard.result(), guard.doing()), guard.advice());
-  } else {
+  const auto error_of = [](const auto& carrier) {
+    return OfAdvice(Failure(carrier.result(), carrier.doing()), carrier.advice());
+  };
+  if (guard.ok()) {
     error_ = TakeOrPin(context);
+  } else {
+    error_ = context.ok() ? error_of(guard) : error_of(context);
   }
 }
 

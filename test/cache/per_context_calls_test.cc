@@ -132,14 +132,15 @@ BOOST_AUTO_TEST_CASE(
   constexpr Table::Type kNumber = {4, 4, [](const Table::Type&, void*, bool) {}};
   Table table(kNumber);
   SetStack({primary.get()});
-  const ContextGuard guard(primary.get());
   {
+    const ContextGuard guard(primary.get());
     Table::Making making(&table, primary.context(), guard);
     BOOST_TEST(making.error().ok());
     BOOST_TEST(making.Publish().ok());
     Table::Unpin(making.held().stripe);
   }
   {
+    const ContextGuard guard(primary.get());
     const Table::Making making(&table, old_life, guard);
     BOOST_TEST(making.error().code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }

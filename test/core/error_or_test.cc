@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(takes_what_is_only_moved) {
   const std::unique_ptr<Base> taken = *std::move(made);
   BOOST_TEST(taken.get() == there);
   BOOST_TEST(made.ok());
-  BOOST_TEST(*made == nullptr);
+  BOOST_TEST((*made == nullptr));
 }
 
 BOOST_AUTO_TEST_CASE(each_value_is_destroyed_once) {
