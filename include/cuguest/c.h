@@ -800,6 +800,136 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_move(cuguest_shared
 CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
 CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
 
+/// cuguest_per_context_type
+///
+/// What the values of a cuguest_per_context are, and how they are made and destroyed. `user` is
+/// passed to each function. They return by `return`, and leave the stack of contexts as they found
+/// it; what they leave there all the same is taken off. They may call the cache, but for
+/// cuguest_per_context_close(), and `make` not for the value that it is making.
+///
+///   static const cuguest_per_context_type kernels_type = {
+///       sizeof(kernels_type), sizeof(struct kernels), 0, &load, &unload, NULL, NULL};
+typedef struct cuguest_per_context_type {
+  size_t size;
+  size_t value_size;  ///< in bytes, at least 1
+  size_t alignment;   ///< of a value, a power of two; 0: that of malloc
+  /// Makes a value at `value`, which is zeros, with its context current. Returns 0, or a code that
+  /// cuguest_per_context_get() returns; then there is no value.
+  int (*make)(const cuguest_ref* context, void* value, void* user);
+  /// Destroys what `value` owns, with its context current.
+  void (*destroy)(void* value, void* user);
+  /// Called instead of `destroy` where the context is over, or cannot be entered: destroys what
+  /// `value` owns of the host, without a driver call. Null: it owns nothing there.
+  void (*leak)(void* value, void* user);
+  void* user;
+} cuguest_per_context_type;
+
+/// cuguest_per_context
+///
+/// A cache of a value for each context, made once and found without a lock: a PerContext
+/// (per_context.h). It is keyed by one incarnation of a context, see cuguest_ref. Zeros alone, or
+/// CUGUEST_INIT, are an empty cache; it may be a static variable, whose first use several threads
+/// make at the same time. What is never closed is left to the end of the process.
+///
+/// Stack:   net 0 in every call. `make` and `destroy` run with the value's context current.
+/// Count:   none; it keeps no context alive. Call cuguest_per_context_forget() before destroying a
+///          context, or cuguest_per_context_forget_destroyed() afterwards. Primary contexts need
+///          neither.
+/// Threads: any; cuguest_per_context_close() not at the same time as another call. All that pin a
+///          value share it; making that safe is up to the caller. No lock is held while the driver
+///          or a function of the type is called.
+/// Fork:    a forked child finds the values that are there, makes and destroys none, and waits for
+///          nothing.
+/// Cost:    3 KiB of host memory for the cache from the first cuguest_per_context_get() on, and
+///          2 KiB for each value; 32 KB of an embedder's size, a guard included.
+/// Needs:   CUDA 12.0 to tell incarnations apart, as PerContext.
+typedef struct cuguest_per_context {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_per_context;
+
+/// cuguest_per_context_pin
+///
+/// Keeps a value from ending while it is held, also after it was dropped: it can be read, but in a
+/// dead context its driver objects are dead too.
+///
+/// Threads: distinct; it may be released on another thread than it was taken on.
+typedef struct cuguest_per_context_pin {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_per_context_pin;
+
+/// Pins the value of `context`, made now if there is none. Threads that ask for one context at the
+/// same time wait for the one that makes its value; if `make` fails, each of the others tries for
+/// itself. From the first call on `type`, which is copied, is the cache's.
+///
+/// Errors:  those of `make`; and as follows. Nothing is pinned then.
+///            CUDA_ERROR_INVALID_VALUE (1)           also: `type` lacks `make` or `destroy`, has no
+///                                                   bytes or an alignment that is none, or differs
+///                                                   from the cache's
+///            CUDA_ERROR_ILLEGAL_STATE (401)         `pin` holds a value; `cache` is a copy, or
+///                                                   being closed; or this is called from a `make`
+///                                                   of the cache for the same context, or one that
+///                                                   waits for this thread
+///            CUDA_ERROR_OUT_OF_MEMORY (2)           no host memory
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child that has no value to find
+///            or those of cuguest_guard_enter_ref()
+/// Cost:    a value that is there: no lock, no allocation, no driver call. Otherwise as
+///          PerContext::GetOrMake.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_per_context_get(cuguest_per_context* cache,
+                                                              const cuguest_per_context_type* type,
+                                                              const cuguest_ref* context,
+                                                              cuguest_per_context_pin* pin);
+
+/// The same of a value that is there.
+///
+/// Requires: the incarnation that `context` names is alive.
+/// Errors:  CUDA_ERROR_NOT_FOUND (500)  there is none, or it is only being made
+/// Cost:    no driver call.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_per_context_find(cuguest_per_context* cache,
+                                                               const cuguest_ref* context,
+                                                               cuguest_per_context_pin* pin);
+
+/// The value that is pinned, until it is unpinned; null where none is. No driver call.
+CUGUEST_C_API void* cuguest_per_context_value(const cuguest_per_context_pin* pin);
+
+/// Releases the value. It may do so after its cache was closed.
+CUGUEST_C_API int cuguest_per_context_unpin(cuguest_per_context_pin* pin);
+CUGUEST_C_API void cuguest_per_context_pin_cleanup(cuguest_per_context_pin* pin);
+
+/// Drops the value of exactly this incarnation, and destroys it and what was dropped of it before,
+/// unless it is pinned. Call it before destroying the context; PerContext::Forget says what other
+/// threads may be doing. The other one is for an incarnation that is destroyed or reset: it gives
+/// the values up, without a driver call.
+///
+/// Errors:  CUDA_ERROR_NOT_FOUND (500)  there was no value to drop
+/// Cost:    as PerContext::Forget and ForgetDestroyed.
+CUGUEST_C_API int cuguest_per_context_forget(cuguest_per_context* cache,
+                                             const cuguest_ref* context);
+CUGUEST_C_API int cuguest_per_context_forget_destroyed(cuguest_per_context* cache,
+                                                       const cuguest_ref* context);
+
+/// Drops all values; drops those whose context is known to be dead. `count`, which may be null,
+/// gets how many those were.
+///
+/// Requires: of cuguest_per_context_forget_all(), that each of these contexts goes on, or is a
+///           primary context.
+/// Cost:    as PerContext::ForgetAll and DropDead.
+CUGUEST_C_API int cuguest_per_context_forget_all(cuguest_per_context* cache, size_t* count);
+CUGUEST_C_API int cuguest_per_context_drop_dead(cuguest_per_context* cache, size_t* count);
+
+/// How many values can be found. No driver call.
+CUGUEST_C_API size_t cuguest_per_context_size(const cuguest_per_context* cache);
+
+/// Drops all values, as the destructor of PerContext does, and frees the cache, which is empty
+/// then. A value that is still pinned is leaked, with its memory.
+///
+/// Requires: no other call with `cache` is running.
+/// Errors:  CUDA_ERROR_ILLEGAL_STATE (401)  nothing was got from it; it is a copy
+/// Cost:    one or two driver calls for each value, and as cuguest_per_context_forget().
+CUGUEST_C_API int cuguest_per_context_close(cuguest_per_context* cache);
+CUGUEST_C_API void cuguest_per_context_cleanup(cuguest_per_context* cache);
+
 /// What a guard found: Incident::Kind of incident.h. Later releases may add to them.
 enum {
   CUGUEST_REPLACED = 0,

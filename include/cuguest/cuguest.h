@@ -21,6 +21,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/driver_table.h"
 #include "cuguest/error.h"
+#include "cuguest/error_or.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/export.h"
 #include "cuguest/free_memory.h"

@@ -55,6 +55,7 @@ struct [[nodiscard]] Error {
     kNoDevice,        ///< memory of a device that this process does not see
     kOtherDevice,     ///< what is current is on another device
     kInactive,        ///< nothing is current on the device, and its primary context is not active
+    kBeingMade,       ///< a value that this thread, or one that waits for it, is making
   };
   /// What `handle` and `device` name.
   enum class Subject : unsigned char {

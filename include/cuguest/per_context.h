@@ -5,11 +5,12 @@
 /// (ContextRef): after a cudaDeviceReset the same handle gets a new value, and that of the old
 /// incarnation is given up: T::Leak(), if T has it, then ~T(), without a driver call of the cache.
 ///
-///   absl::Status Blur(CUcontext context, CUdeviceptr image) {
+///   cuguest::ErrorOr<Kernels> Load(const cuguest::ContextRef& context);
+///
+///   CUresult Blur(CUcontext context, CUdeviceptr image) {
 ///     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
-///     auto mine = kernels.GetOrMake(
-///         context, [](const cuguest::ContextRef&) { return Kernels::Load(); });
-///     if (!mine.ok()) return mine.status();
+///     auto mine = kernels.GetOrMake(context, &Load);
+///     if (!mine.ok()) return mine.error().code;
 ///     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
 ///   }
 
@@ -18,19 +19,17 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <cstddef>
 #include <new>
 #include <type_traits>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/error_or.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/per_context_table.h"
-#include "cuguest/status.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -122,40 +121,49 @@ class PerContext {
     return Find(ContextRef::Borrow(context));
   }
 
-  /// The value of `context`, made now if there is none: make(context), which returns
-  /// absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`where` is that
-  /// guard's). Threads that ask for one context at the same time wait for the one that makes its
-  /// value. If `make` fails, its caller gets the status; if it fails or throws, each of the others
-  /// tries for itself.
-  /// Errors: those of `make`; and, if there is no value yet, as follows; none is left then.
-  ///         those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
-  ///         kFailedPrecondition       called from a `make` of this cache for the same context, or
-  ///                                   one that waits for this thread (two caches that wait for
-  ///                                   each other hang)
-  ///         kResourceExhausted        no host memory
-  ///         kFailedPrecondition       `make` has forked, and this is the child
-  ///         the driver's              it does not say whether `context` is a primary one
+  /// The value of `context`, made now if there is none: make(context) runs inside a ContextGuard
+  /// built from `context` (`where` is that guard's). Threads that ask for one context at the same
+  /// time wait for the one that makes its value. If `make` fails, its caller gets the error; if it
+  /// fails or throws, each of the others tries for itself.
+  ///
+  /// Where `make` returns T or an ErrorOr<T>, this is an ErrorOr<Pin>; where it returns an
+  /// absl::StatusOr<T>, this is an absl::StatusOr<Pin>, and status.h must be included.
+  /// Errors: those of `make`; and, if there is no value yet, as follows; none is left then. In
+  ///         brackets the code of a status.
+  ///         those of a guard               `context` is empty or was destroyed or reset, and
+  ///         others kBeingMade: CUDA_ERROR_ILLEGAL_STATE [kFailedPrecondition]
+  ///                                        called from a `make` of this cache for the same
+  ///                                        context, or one that waits for this thread (two caches
+  ///                                        that wait for each other hang)
+  ///         kNoMemory: CUDA_ERROR_OUT_OF_MEMORY [kResourceExhausted]
+  ///                                        of the host
+  ///         CUDA_ERROR_NOT_INITIALIZED [kFailedPrecondition]
+  ///                                        `make` has forked, and this is the child
+  ///         the driver's                   it does not say whether `context` is a primary one
   /// Cost:   as Find(), if there is one. Otherwise at most six driver calls beside those of `make`,
   ///         and what dropping needs; three more, once for each device, where this copy of cuguest
   ///         never had a reference to the primary context (which is retained and released, if it is
   ///         active, to see whether `context` is it).
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
-  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
-                                                           Location where = Location::Here()) {
-    static_assert(std::is_invocable_r_v<absl::StatusOr<T>, Make, const ContextRef&>,
-                  "make(const ContextRef&) must return absl::StatusOr<T>");
+  [[nodiscard]] CUGUEST_HIDE auto GetOrMake(const ContextRef& context, Make&& make,
+                                            Location where = Location::Here()) {
+    using Made = MadeBy<std::invoke_result_t<Make, const ContextRef&>>;
+    static_assert(Made::kIsOfT,
+                  "make(const ContextRef&) must return absl::StatusOr<T>, for which include "
+                  "cuguest/status.h, or ErrorOr<T>, or T");
+    using Result = typename Made::template Or<Pin>;
     const internal::PerContextTable::Held found = table_.Find(context);
-    if (found.value != nullptr) return Pin(found);
-    return MakeNow(context, std::forward<Make>(make), where);
+    if (found.value != nullptr) return Result(Pin(found));
+    return MakeNow<Made>(context, std::forward<Make>(make), where);
   }
 
   /// The same for the handle's present incarnation.
   /// Requires: the handle is alive, as for ContextRef::Borrow().
-  /// Errors: also those of ToStatus(ref).
+  /// Errors: also those of ContextRef::Borrow().
   /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
-  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
-                                                           Location where = Location::Here()) {
+  [[nodiscard]] CUGUEST_HIDE auto GetOrMake(CUcontext context, Make&& make,
+                                            Location where = Location::Here()) {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), where);
   }
 
@@ -198,32 +206,45 @@ class PerContext {
   template <typename U>
   struct HasLeak<U, std::void_t<decltype(std::declval<U&>().Leak())>> : std::true_type {};
 
-  CUGUEST_HIDE static void LeakValue([[maybe_unused]] void* value) noexcept {
-    if constexpr (HasLeak<T>::value) static_cast<void>(static_cast<T*>(value)->Leak());
+  CUGUEST_HIDE static void End(const internal::PerContextTable::Type& /*type*/, void* value,
+                               [[maybe_unused]] bool is_inside) noexcept {
+    T* const ending = static_cast<T*>(value);
+    if constexpr (HasLeak<T>::value) {
+      if (!is_inside) static_cast<void>(ending->Leak());
+    }
+    ending->~T();
   }
-  CUGUEST_HIDE static void DestroyValue(void* value) noexcept { static_cast<T*>(value)->~T(); }
 
-  template <typename Make, CUGUEST_HIDE_TEMPLATE>
-  [[gnu::noinline]] CUGUEST_HIDE absl::StatusOr<Pin> MakeNow(const ContextRef& context, Make&& make,
-                                                             Location where) {
-    if (!context.ok()) return ToStatus(context);
+  // What a `make` returns that returns an `R`: that, or of a T an ErrorOr<T>.
+  template <typename R, bool = internal::ResultTraits<R>::kIsResult>
+  struct MadeBy : internal::ResultTraits<R> {
+    using Result = R;
+    static constexpr bool kIsOfT =
+        std::is_convertible_v<typename internal::ResultTraits<R>::Value, T>;
+  };
+  template <typename R>
+  struct MadeBy<R, false> : internal::ResultTraits<ErrorOr<T>> {
+    using Result = ErrorOr<T>;
+    static constexpr bool kIsOfT = std::is_convertible_v<R, T>;
+  };
+
+  template <typename Made, typename Make, CUGUEST_HIDE_TEMPLATE>
+  [[gnu::noinline]] CUGUEST_HIDE typename Made::template Or<Pin> MakeNow(const ContextRef& context,
+                                                                         Make&& make,
+                                                                         Location where) {
     const ContextGuard guard(context, GuardMode::kElide, where);
-    if (!guard.ok()) return ToStatus(guard);
-    internal::PerContextTable::Claim claim(&table_);
-    internal::PerContextTable::Held held;
-    const absl::Status claimed = claim.TakeOrPin(context, &held);
-    if (!claimed.ok()) return claimed;
-    if (held.value != nullptr) return Pin(held);
-    absl::StatusOr<T> made = std::forward<Make>(make)(context);
-    if (!made.ok()) return made.status();
-    ::new (claim.storage()) T(*std::move(made));
-    const absl::Status published = claim.Publish(&held);
-    if (!published.ok()) return published;
-    return Pin(held);
+    internal::PerContextTable::Making making(&table_, context, guard);
+    if (!making.error().ok()) return Made::Of(making.error());
+    if (making.held().value != nullptr) return Pin(making.held());
+    typename Made::Result made = std::forward<Make>(make)(context);
+    if (!made.ok()) return Made::WhyNot(made);
+    ::new (making.storage()) T(*std::move(made));
+    if (!making.Publish().ok()) return Made::Of(making.error());
+    return Pin(making.held());
   }
 
-  CUGUEST_HIDE static constexpr internal::PerContextTable::Type kType = {
-      sizeof(T), alignof(T), HasLeak<T>::value ? &LeakValue : nullptr, &DestroyValue};
+  CUGUEST_HIDE static constexpr internal::PerContextTable::Type kType = {sizeof(T), alignof(T),
+                                                                         &End};
 
   internal::PerContextTable table_;
 };

@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/error.h"
+#include "cuguest/error_or.h"
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -83,6 +84,19 @@ template <typename T>
 
 namespace internal {
 
+// See error_or.h.
+template <typename T>
+struct ResultTraits<absl::StatusOr<T>> {
+  static constexpr bool kIsResult = true;
+  using Value = T;
+  template <typename U>
+  using Or = absl::StatusOr<U>;
+  CUGUEST_HIDE static absl::Status Of(const Error& error) { return ToStatus(error); }
+  CUGUEST_HIDE static const absl::Status& WhyNot(const absl::StatusOr<T>& result) noexcept {
+    return result.status();
+  }
+};
+
 // What the macros below take: a status, or what ToStatus() takes.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status StatusOf(absl::Status status) { return status; }
 template <typename T>
@@ -95,6 +109,10 @@ std::enable_if_t<!std::is_copy_constructible_v<T>> StatusOf(const T&&) = delete;
 
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE T ReturnedValue(absl::StatusOr<T>&& result) {
+  return *std::move(result);
+}
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE T ReturnedValue(ErrorOr<T>&& result) {
   return *std::move(result);
 }
 template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
@@ -120,10 +138,11 @@ CUGUEST_END_NAMESPACE
 
 /// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
 ///
-/// `declaration`, or a variable, becomes the value of a StatusOr, or an object that ToStatus()
-/// takes, such as a PrimaryContext, either moved; if that is not OK, its status is returned from
-/// the function. The expression is evaluated once. The macro is several statements, so an `if`
-/// needs braces around it. A declaration with a comma outside of parentheses needs an alias.
+/// `declaration`, or a variable, becomes the value of a StatusOr or an ErrorOr, or an object that
+/// ToStatus() takes, such as a PrimaryContext, either moved; if that is not OK, its status is
+/// returned from the function. The expression is evaluated once. The macro is several statements,
+/// so an `if` needs braces around it. A declaration with a comma outside of parentheses needs an
+/// alias.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
   CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
 

@@ -56,17 +56,17 @@
 // Note [Entries of the parent]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A process that has an entry has used CUDA, so a child of it cannot, and has no use for the
-// entries but to read a value. Any of its parent's threads may have had mutex_ at the fork, or
-// waited at changed_, and the child has none of them. So it uses neither: Lock(), which alone
-// locks mutex_, does not lock it there, and nothing changes, ends or waits without it. That is
-// asked each time that the lock is wanted, because what makes or ends a value may fork, and returns
-// in the child, too: what it has made is given up, and what is being ended stays as it is. The
-// destructor needs neither, and leaves changed_ alone: the destructor of a condition variable waits
-// for its waiters.
+// entries but to read a value. Any of its parent's threads may have had the lock at the fork, or
+// waited for a change, and the child has none of them. So it uses neither: Lock(), which alone
+// locks, does not do so there, and nothing changes, ends or waits without it. That is asked each
+// time that the lock is wanted, because what makes or ends a value may fork, and returns in the
+// child, too: what it has made is given up, and what is being ended stays as it is. The destructor
+// needs neither.
 //
 // Where there is no entry there is nothing that the lock would guard, and it is not taken either:
 // a table without entries is as new in every child, which may use CUDA if its parent has not. All
-// entries of a table are of one process.
+// entries of a table are of one process. So the lock is in the first of them, and a table that was
+// never used is zeros.
 //
 // Note [Stripes]
 // ~~~~~~~~~~~~~~
@@ -89,18 +89,14 @@
 #include "cuguest/internal/per_context_table.h"
 
 #include <cstdint>
-#include <memory>
+#include <cstdlib>
 #include <new>
 
-#include "absl/strings/str_cat.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/internal/primary.h"
-#include "cuguest/status.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/failure.h"
 #include "lib/share/context_hold.h"
-#include "lib/stack/thread_stack.h"
-#include "lib/status/object_text.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -188,10 +184,17 @@ std::size_t Hash(const ContextRef& context) noexcept {
   return static_cast<std::size_t>((handle >> 4) ^ (handle >> 12));
 }
 
-// Of GetOrMake().
-absl::Status RefusalInChild(const ContextRef& context) {
-  return ToStatus(CUDA_ERROR_NOT_INITIALIZED, "make the value of a context in a forked child",
-                  ContextText(context.get()));
+// Of Making.
+Error RefusalInChild(const ContextRef& context) noexcept {
+  return OfContext(
+      Failure(CUDA_ERROR_NOT_INITIALIZED, "make the value of a context in a forked child"),
+      context.get());
+}
+constexpr char kMake[] = "make the value of a context";
+
+// `place` or the next address that is aligned.
+std::uintptr_t Aligned(std::uintptr_t place, std::size_t alignment) noexcept {
+  return (place + alignment - 1) / alignment * alignment;
 }
 
 enum class Alive : unsigned char { kYes, kNo, kUnknown };
@@ -225,14 +228,51 @@ enum class PerContextTable::EntryState : unsigned char {
   kEnding,  // the value is being destroyed, by `worker`
 };
 
+// What those who change entries share, in the first entry of a table.
+struct PerContextTable::Changes {
+  SharedMutex mutex;
+  SharedConditionVariable changed;  // an entry is no longer being made, or ended
+};
+
+// Whoever changes entries, or waits for one to change, has this; it holds nothing where there is no
+// entry to change or wait for: see Note [Entries of the parent].
+class PerContextTable::Locked {
+ public:
+  Locked() noexcept = default;
+  explicit Locked(Changes* changes) noexcept : changes_(changes) { changes_->mutex.lock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  ~Locked() {
+    if (changes_ != nullptr) changes_->mutex.unlock();
+  }
+
+  explicit operator bool() const noexcept { return changes_ != nullptr; }
+  // Until the next change; unlocked meanwhile.
+  void Wait() const noexcept { changes_->changed.wait(changes_->mutex); }
+
+ private:
+  Changes* changes_ = nullptr;
+};
+
 struct PerContextTable::Entry {
   using State = EntryState;
 
-  // Without a value if there is no memory.
-  explicit Entry(const Type& type) noexcept
-      : alignment(std::align_val_t(type.alignment)),
-        value(::operator new(type.size, alignment, std::nothrow)) {}
-  ~Entry() { ::operator delete(value, alignment); }
+  // With room for a value behind it; nullptr without memory.
+  static Entry* Make(const Type& type) noexcept {
+    const std::size_t alignment = type.alignment > alignof(Entry) ? type.alignment : alignof(Entry);
+    const std::size_t value_at = Aligned(sizeof(Entry), alignment);
+    if (type.size > SIZE_MAX / 2 || alignment > SIZE_MAX / 8) return nullptr;
+    void* const memory = std::calloc(1, alignment + value_at + type.size);
+    if (memory == nullptr) return nullptr;
+    const std::uintptr_t place = Aligned(reinterpret_cast<std::uintptr_t>(memory), alignment);
+    return new (reinterpret_cast<void*>(place))
+        Entry(memory, reinterpret_cast<void*>(place + value_at));
+  }
+  void Free() noexcept {
+    void* const begin = memory;
+    this->~Entry();
+    std::free(begin);
+  }
 
   bool Names(const ContextRef& other) const noexcept {
     return id.load(std::memory_order_relaxed) == other.id() &&
@@ -279,9 +319,9 @@ struct PerContextTable::Entry {
   Atomic<State> state{State::kFree};
   Atomic<CUcontext> handle{nullptr};
   Atomic<unsigned long long> id{0};
-  const std::align_val_t alignment;
   void* const value;
-  Entry* next = nullptr;  // does not change once the entry is in the list
+  Entry* next = nullptr;       // does not change once the entry is in the list
+  Changes* changes = nullptr;  // the first entry's; nor does this
   const unsigned process = Process::Number();
 
   // What is read with the table's lock, or by the thread that makes or ends the entry.
@@ -294,10 +334,15 @@ struct PerContextTable::Entry {
 
   AsymmetricFence fence;
   PinStripe stripes[kStripes];
+
+  Changes own_changes;
+  void* const memory;
+
+ private:
+  Entry(void* begin, void* place) noexcept : value(place), memory(begin) {}
 };
 
 PerContextTable::~PerContextTable() {
-  const bool is_of_parent = IsOfParent();
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
     if (entry->IsKept()) {
@@ -307,10 +352,9 @@ PerContextTable::~PerContextTable() {
     const bool is_used =
         (entry->Is(EntryState::kClosed) && entry->IsPinned()) || entry->Is(EntryState::kMaking);
     if (!is_used && entry->Is(EntryState::kClosed)) End(entry);
-    if (!is_used) delete entry;
+    if (!is_used) entry->Free();
     entry = next;
   }
-  if (!is_of_parent) changed_.~ConditionVariable();
 }
 
 // See Note [Entries of the parent].
@@ -319,12 +363,10 @@ bool PerContextTable::IsOfParent() const noexcept {
   return first != nullptr && first->process != Process::Number();
 }
 
-// What changes entries, or waits for one to change, has this, which holds nothing where there is no
-// entry to change or wait for: see Note [Entries of the parent].
-std::unique_lock<Mutex> PerContextTable::Lock() const {
+PerContextTable::Locked PerContextTable::Lock() const noexcept {
   // In one order with AddEntry(): who sees no entry comes before all that is done with the first.
   if (head_.load(std::memory_order_seq_cst) == nullptr || IsOfParent()) return {};
-  return std::unique_lock<Mutex>(mutex_);
+  return Locked(Head()->changes);
 }
 
 // The first that is wanted; nullptr if there is none.
@@ -381,26 +423,39 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
   return {};
 }
 
-absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
+PerContextTable::Making::Making(PerContextTable* table, const ContextRef& context,
+                                const ContextGuard& guard) noexcept
+    : table_(table) {
+  const auto error_of = [](const auto& carrier) {
+    return MakeError(carrier.result(), carrier.doing(), carrier.advice());
+  };
+  if (guard.ok()) {
+    error_ = TakeOrPin(context);
+  } else {
+    error_ = context.ok() ? error_of(guard) : error_of(context);
+  }
+}
+
+Error PerContextTable::Making::TakeOrPin(const ContextRef& context) noexcept {
   for (;;) {
     if (table_->IsOfParent()) return RefusalInChild(context);
     const std::optional<Turn> turn = table_->TakeTurn(context);
     if (!turn.has_value()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("make the value of ", ContextText(context.get()),
-                       ": it is already being made, by this thread or by one that waits for it"));
+      return OfContext(Failure(Error::Reason::kBeingMade, CUDA_ERROR_ILLEGAL_STATE, kMake),
+                       context.get());
     }
-    *held = turn->held;
-    if (held->value != nullptr) return absl::OkStatus();
+    held_ = turn->held;
+    if (held_.value != nullptr) return {};
     if (turn->entry == nullptr) {
       if (table_->AddEntry()) continue;
-      return absl::ResourceExhaustedError("make the value of a context: no host memory");
+      return OfContext(Failure(Error::Reason::kNoMemory, CUDA_ERROR_OUT_OF_MEMORY, kMake),
+                       context.get());
     }
     if (turn->other.get() != nullptr) {
       // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
       // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
       const CUresult code = context.Check();
-      if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
+      if (code != CUDA_SUCCESS) return Failure(code, context.doing());
       table_->CloseDead(turn->entry, turn->other);
       continue;
     }
@@ -408,29 +463,30 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
     const CUresult code = AskIfPrimary(context, &entry_->is_primary);
     if (code != CUDA_SUCCESS) {
       GiveBack();
-      return ToStatus(code, "make a value: ask whether its context is a primary one",
-                      ContextText(context.get()));
+      return OfContext(Failure(code, "make a value: ask whether its context is a primary one"),
+                       context.get());
     }
     table_->EndDropped(ContextRef());
-    return table_->IsOfParent() ? RefusalInChild(context) : absl::OkStatus();
+    return table_->IsOfParent() ? RefusalInChild(context) : Error();
   }
 }
 
-void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
+void* PerContextTable::Making::storage() const noexcept { return entry_->value; }
 
-absl::Status PerContextTable::Claim::Publish(Held* held) {
+const Error& PerContextTable::Making::Publish() noexcept {
   Entry* const entry = std::exchange(entry_, nullptr);
   const Count count = CountIn(entry->stripes, entry->process);
   count.Up();
   if (table_->Finish(entry, EntryState::kReady)) {
-    *held = {entry->value, count.stripe};
-    return absl::OkStatus();
+    held_ = {entry->value, count.stripe};
+    return error_;
   }
   table_->GiveUp(entry->value);
-  return RefusalInChild(entry->context);
+  error_ = RefusalInChild(entry->context);
+  return error_;
 }
 
-void PerContextTable::Claim::GiveBack() noexcept {
+void PerContextTable::Making::GiveBack() noexcept {
   static_cast<void>(table_->Finish(std::exchange(entry_, nullptr), EntryState::kFree));
 }
 
@@ -438,7 +494,7 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
   if (context.get() == nullptr) return false;
   bool found = false;
   {
-    const std::unique_lock<Mutex> lock = Lock();
+    const Locked lock = Lock();
     if (!lock) return false;
     for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
       if (!entry->Names(context)) continue;
@@ -451,8 +507,8 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
     }
   }
   EndDropped(context);
-  std::unique_lock<Mutex> lock = Lock();
-  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));
+  const Locked lock = Lock();
+  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, lock));
   return found;
 }
 
@@ -486,7 +542,7 @@ std::size_t PerContextTable::size() const noexcept {
 // The context of the value that is kept in `entry`, and whether it is a primary one; of none an
 // empty ref.
 std::pair<ContextRef, bool> PerContextTable::KeptIn(const Entry& entry) {
-  const std::unique_lock<Mutex> lock = Lock();
+  const Locked lock = Lock();
   return lock && entry.IsKept() ? std::pair(entry.context, entry.is_primary)
                                 : std::pair(ContextRef(), false);
 }
@@ -495,14 +551,14 @@ std::pair<ContextRef, bool> PerContextTable::KeptIn(const Entry& entry) {
 // without the lock. Waits while another thread makes it.
 std::optional<PerContextTable::Turn> PerContextTable::TakeTurn(const ContextRef& context) {
   const Awaited made = {EntryState::kMaking, context};
-  std::unique_lock<Mutex> lock = Lock();
+  const Locked lock = Lock();
   if (!lock) return Turn{};  // there is no entry
   // Nobody closes what is ready while the lock is held.
   for (;;) {
     const Held held = Find(context);
     if (held.value != nullptr) return Turn{held};
     if (!Has(made)) break;
-    if (!WaitWhile(made, &lock)) return std::nullopt;
+    if (!WaitWhile(made, lock)) return std::nullopt;
   }
   Entry* const other = FindEntry([&](const Entry& entry) {
     return entry.IsKept() && entry.context.get() == context.get() && entry.context != context;
@@ -519,11 +575,11 @@ bool PerContextTable::Has(const Awaited& entries) const noexcept {
 
 // Waits while there are any of `entries`, with `lock` released; false, without waiting, if that
 // would be for ever. See Note [Who waits for whom].
-bool PerContextTable::WaitWhile(const Awaited& entries, std::unique_lock<Mutex>* lock) {
+bool PerContextTable::WaitWhile(const Awaited& entries, const Locked& lock) {
   while (Has(entries)) {
     if (WaitsForThisThread(entries)) return false;
     SetAwaited(entries);
-    changed_.wait(*lock);
+    lock.Wait();
     SetAwaited(Awaited());
   }
   return true;
@@ -550,7 +606,7 @@ void PerContextTable::SetAwaited(const Awaited& entries) noexcept {
 
 // Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.
 bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
-  const std::unique_lock<Mutex> lock = Lock();
+  const Locked lock = Lock();
   if (!lock || !entry->IsKept() || entry->context != context) return false;
   const bool was_ready = entry->Is(EntryState::kReady);
   entry->Close(/*dead=*/true);
@@ -560,12 +616,12 @@ bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
 // One more that is free; false if there is no memory.
 bool PerContextTable::AddEntry() {
   AsymmetricFence::Prepare();
-  std::unique_ptr<Entry> entry(new (std::nothrow) Entry(type_));
-  if (entry == nullptr || entry->value == nullptr) return false;
+  Entry* const entry = Entry::Make(type_);
+  if (entry == nullptr) return false;
   entry->next = Head();
-  while (!head_.compare_exchange_weak(entry->next, entry.get(), std::memory_order_seq_cst)) {
-  }
-  static_cast<void>(entry.release());
+  do {
+    entry->changes = entry->next == nullptr ? &entry->own_changes : entry->next->changes;
+  } while (!head_.compare_exchange_weak(entry->next, entry, std::memory_order_seq_cst));
   return true;
 }
 
@@ -580,7 +636,7 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
   for (;;) {
     Entry* ending = nullptr;
     {
-      const std::unique_lock<Mutex> lock = Lock();
+      const Locked lock = Lock();
       if (lock) ending = FindEntry(can_end);
       if (ending == nullptr) return;
       ending->BeginEnding();
@@ -597,24 +653,22 @@ void PerContextTable::End(Entry* entry) noexcept {
     guard.emplace(entry->context, GuardMode::kElide, Location::Here());
   }
   const bool is_entered = guard.has_value() && guard->ok();
-  if (!is_entered) return GiveUp(entry->value);
-  type_.destroy(entry->value);
+  type_.end(type_, entry->value, is_entered);
 }
 
 void PerContextTable::GiveUp(void* value) const noexcept {
-  if (type_.leak != nullptr) type_.leak(value);
-  type_.destroy(value);
+  type_.end(type_, value, /*is_inside=*/false);
 }
 
 // The making or the ending of `entry` is over. False in a child that was forked meanwhile, where it
 // never is.
 bool PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
   {
-    const std::unique_lock<Mutex> lock = Lock();
+    const Locked lock = Lock();
     if (!lock) return false;
     entry->state.store(state, std::memory_order_release);
   }
-  changed_.notify_all();
+  Head()->changes->changed.notify_all();
   return true;
 }
 

@@ -20,6 +20,11 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+// The mark of `given`, which nothing else has.
+inline unsigned long long MarkOf(const void* given) noexcept {
+  return reinterpret_cast<std::uintptr_t>(given) ^ 0x6375677565737443ULL;
+}
+
 // An `Object` in what a caller gave: a struct of its size and `opaque` words, the first of which is
 // a mark from the beginning to the end. What was not initialised hardly has it, and a copy never.
 template <typename Object, typename Given>
@@ -62,9 +67,7 @@ class StorageOf {
   static constexpr std::size_t kNeeded =
       offsetof(Given, opaque) + sizeof(Given::opaque[0]) + sizeof(Object);
 
-  unsigned long long Mark() const noexcept {
-    return reinterpret_cast<std::uintptr_t>(given_) ^ 0x6375677565737443ULL;
-  }
+  unsigned long long Mark() const noexcept { return MarkOf(given_); }
   unsigned long long Ending() const noexcept { return ~Mark(); }
   CUresult Check(bool begun) const noexcept {
     if (given_ == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -144,11 +144,13 @@ const char* WordsOf(Reason reason) {
              "the "
              "context is needed";
     case Reason::kNoMemory:
-      return "no memory to count it";
+      return "the host has no memory for it";
     case Reason::kNobodyHolds:
       return "nobody holds it, and it was not created";
     case Reason::kBothOptions:
       return "a context can have one of the two, not both";
+    case Reason::kBeingMade:
+      return "it is already being made, by this thread or by one that waits for it";
     case Reason::kNoSms:
       return "a context needs at least one SM";
     case Reason::kNoData:

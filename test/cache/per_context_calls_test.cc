@@ -128,20 +128,21 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.Release().ok());
   primary = PrimaryContext::Retain(kFirst);
-  cuguest::internal::PerContextTable table({4, 4, nullptr, [](void*) {}});
+  using Table = cuguest::internal::PerContextTable;
+  constexpr Table::Type kNumber = {4, 4, [](const Table::Type&, void*, bool) {}};
+  Table table(kNumber);
   SetStack({primary.get()});
   {
-    cuguest::internal::PerContextTable::Claim claim(&table);
-    cuguest::internal::PerContextTable::Held held;
-    BOOST_TEST(claim.TakeOrPin(primary.context(), &held).ok());
-    BOOST_TEST(claim.Publish(&held).ok());
-    cuguest::internal::PerContextTable::Unpin(held.stripe);
+    const ContextGuard guard(primary.get());
+    Table::Making making(&table, primary.context(), guard);
+    BOOST_TEST(making.error().ok());
+    BOOST_TEST(making.Publish().ok());
+    Table::Unpin(making.held().stripe);
   }
   {
-    cuguest::internal::PerContextTable::Claim claim(&table);
-    cuguest::internal::PerContextTable::Held held;
-    const absl::Status status = claim.TakeOrPin(old_life, &held);
-    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status);
+    const ContextGuard guard(primary.get());
+    const Table::Making making(&table, old_life, guard);
+    BOOST_TEST(making.error().code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   BOOST_TEST(table.size() == 1U);
   SetStack({});

@@ -30,6 +30,7 @@ enum : int {
   kInvalidContext = 201,
   kNoPeer = 217,
   kIllegalState = 401,
+  kNotFound = 500,
   kNotReady = 600,
   kDestroyed = 709,
   kNotPermitted = 800,
@@ -76,6 +77,26 @@ int Begin(cuguest_acquired* acquired, const Things& things) {
 int Begin(cuguest_shared_context* shared, const Things& things) {
   return BeginIn(things.home.get(), shared);
 }
+// A value is a number, for which no driver is called.
+int MakeNumber(const cuguest_ref*, void* value, void*) {
+  *static_cast<int*>(value) = 1;
+  return 0;
+}
+void EndNumber(void*, void*) {}
+const cuguest_per_context_type kNumbers = {sizeof(kNumbers), sizeof(int), 0,      &MakeNumber,
+                                           &EndNumber,       nullptr,     nullptr};
+int Begin(cuguest_per_context* cache, const Things& things) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  const int code = cuguest_ref_borrow(&ref, things.home.get());
+  CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+  return code != 0 ? code : cuguest_per_context_get(cache, &kNumbers, &ref, &pin);
+}
+cuguest_per_context g_pinned_in = CUGUEST_INIT(cuguest_per_context);
+int Begin(cuguest_per_context_pin* pin, const Things& things) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  const int code = cuguest_ref_borrow(&ref, things.home.get());
+  return code != 0 ? code : cuguest_per_context_get(&g_pinned_in, &kNumbers, &ref, pin);
+}
 void Ignore(const cuguest_incident*, void*) {}
 int Begin(cuguest_incident_listener* listener, const Things&) {
   return cuguest_incident_listener_register(listener, &Ignore, nullptr);
@@ -90,6 +111,8 @@ void End(cuguest_primary* primary) { cuguest_primary_cleanup(primary); }
 void End(cuguest_primary_keeper* keeper) { cuguest_primary_keeper_cleanup(keeper); }
 void End(cuguest_acquired* acquired) { cuguest_acquired_cleanup(acquired); }
 void End(cuguest_shared_context* shared) { cuguest_shared_context_cleanup(shared); }
+void End(cuguest_per_context* cache) { cuguest_per_context_cleanup(cache); }
+void End(cuguest_per_context_pin* pin) { cuguest_per_context_pin_cleanup(pin); }
 void End(cuguest_incident_listener* listener) { cuguest_incident_listener_cleanup(listener); }
 
 template <typename S>
@@ -308,6 +331,59 @@ Parameter<int> DeviceNumber() {
   }
   parameter.borders.push_back(Is("is 1", 1, {0}));
   return parameter;
+}
+
+// A cache with a value of `home`; one that is empty takes its first value, and has none to drop.
+Parameter<cuguest_per_context*> Caches(const Expected& empty) {
+  using Cache = cuguest_per_context;
+  return Parameter<Cache*>{&Begun<Cache>, StorageBorders<Cache>(empty, {0})}.But("is a copy",
+                                                                                 {kIllegalState});
+}
+Parameter<const cuguest_per_context*> ReadCaches() {
+  return {&Begun<cuguest_per_context>, Reads<cuguest_per_context>().borders};
+}
+// The context of a value; of none that is alive there is one.
+Parameter<const cuguest_ref*> Cached() {
+  Parameter<const cuguest_ref*> names = Names();
+  for (auto& border : names.borders) {
+    if (border.expected.codes != Codes{0} && border.expected.codes != Codes{kInvalidValue}) {
+      border.expected = {kNotFound};
+    }
+  }
+  return names;
+}
+
+// What a cache of kNumbers can have values of: that type alone.
+Parameter<const cuguest_per_context_type*> OfType() {
+  using Type = const cuguest_per_context_type*;
+  const auto changed = [](void (*change)(cuguest_per_context_type*)) {
+    return [change](Given& given) -> Type {
+      auto* const type = given.Keep(kNumbers);
+      change(type);
+      return type;
+    };
+  };
+  using T = cuguest_per_context_type;
+  const Expected refused = {kInvalidValue};
+  return {changed([](T*) {}),
+          {
+              {kAbsent, [](Given&) -> Type { return nullptr; }, refused},
+              {"is of size 1", changed([](T* t) { t->size = 1; }), refused},
+              {"lacks the user's pointer", changed([](T* t) { t->size -= 8; }), refused},
+              {"has no size", changed([](T* t) { t->size = 0; }), {0}},
+              {"is of a later release", changed([](T* t) { t->size = SIZE_MAX; }), {0}},
+              {"has values of no bytes", changed([](T* t) { t->value_size = 0; }), refused},
+              {"has larger values", changed([](T* t) { t->value_size = SIZE_MAX; }), refused},
+              {"is aligned to 3", changed([](T* t) { t->alignment = 3; }), refused},
+              {"is aligned to more", changed([](T* t) { t->alignment = 64; }), refused},
+              {"says its alignment",
+               changed([](T* t) { t->alignment = alignof(std::max_align_t); }),
+               {0}},
+              {"makes nothing", changed([](T* t) { t->make = nullptr; }), refused},
+              {"destroys nothing", changed([](T* t) { t->destroy = nullptr; }), refused},
+              {"leaks", changed([](T* t) { t->leak = t->destroy; }), refused},
+              {"is another user's", changed([](T* t) { t->user = t; }), refused},
+          }};
 }
 
 Parameter<size_t*> WrittenSize() {
@@ -617,6 +693,35 @@ std::vector<Row> Acquiring() {
   };
 }
 
+// A value that is there is found everywhere; in a child none changes.
+std::vector<Row> Values() {
+  using Cache = cuguest_per_context;
+  using Pin = cuguest_per_context_pin;
+  const Everywhere drops = {{0}, {kNotFound}, {0}, {0}, {0}};
+  return {
+      BORDERS_OF(cuguest_per_context_get, {}, Caches({0}), OfType(), Names(), Begins<Pin>()),
+      MakeRow("cuguest_per_context_get: makes it", std::function(&cuguest_per_context_get),
+              AsksDriver(), Parameter<Cache*>{&Fresh<Cache>, {}}, OfType(), Names(), Begins<Pin>()),
+      BORDERS_OF(cuguest_per_context_find, {}, Caches({kNotFound}), Cached(), Begins<Pin>()),
+      MakeRow("cuguest_per_context_value", std::function([](const Pin* pin) {
+                return cuguest_per_context_value(pin) != nullptr ? 0 : kRefuses;
+              }),
+              {}, Reads<Pin>()),
+      BORDERS_OF(cuguest_per_context_unpin, {}, Uses<Pin>()),
+      BORDERS_OF(cuguest_per_context_pin_cleanup, {}, Uses<Pin>()),
+      BORDERS_OF(cuguest_per_context_forget, drops, Caches({kNotFound}), Cached()),
+      BORDERS_OF(cuguest_per_context_forget_destroyed, drops, Caches({kNotFound}), Cached()),
+      BORDERS_OF(cuguest_per_context_forget_all, {}, Caches({0}), WrittenSize()),
+      BORDERS_OF(cuguest_per_context_drop_dead, {}, Caches({0}), WrittenSize()),
+      MakeRow("cuguest_per_context_size", std::function([](const Cache* cache) {
+                return cuguest_per_context_size(cache) == 1 ? 0 : kRefuses;
+              }),
+              {}, ReadCaches()),
+      BORDERS_OF(cuguest_per_context_close, {}, Uses<Cache>()),
+      BORDERS_OF(cuguest_per_context_cleanup, {}, Uses<Cache>()),
+  };
+}
+
 std::vector<Row> Listeners() {
   using Listener = cuguest_incident_listener;
   return {
@@ -642,7 +747,7 @@ const std::vector<Row>& Rows() {
   static const auto& s_rows = *[] {
     auto* const all = new std::vector<Row>;
     for (const auto& rows :
-         {Pure(), Refs(), Guards(), Scopes(), Holders(), Acquiring(), Listeners()}) {
+         {Pure(), Refs(), Guards(), Scopes(), Holders(), Acquiring(), Values(), Listeners()}) {
       all->insert(all->end(), rows.begin(), rows.end());
     }
     return all;

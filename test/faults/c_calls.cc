@@ -331,10 +331,73 @@ std::vector<Call> Holders() {
   };
 }
 
+// A value is memory of its context.
+int Allocate(const cuguest_ref*, void* value, void*) {
+  return RAW(cuMemAlloc)(static_cast<CUdeviceptr*>(value), 64);
+}
+void Free(void* value, void*) {
+  static_cast<void>(RAW(cuMemFree)(*static_cast<CUdeviceptr*>(value)));
+}
+const cuguest_per_context_type kMemory = {
+    sizeof(kMemory), sizeof(CUdeviceptr), 0, &Allocate, &Free, nullptr, nullptr};
+
+// use(cache, ref), where memory was allocated in `home`, and nothing is pinned.
+template <typename Use>
+std::function<Outcome(const Things&)> WithCache(const Use& use) {
+  return WithRef([use](const Things&, const cuguest_ref& ref) {
+    CUGUEST_SCOPE(cuguest_per_context, cache);
+    CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+    const int code = cuguest_per_context_get(&cache, &kMemory, &ref, &pin);
+    if (code != 0) return FirstOf({code});
+    return FirstOf({cuguest_per_context_unpin(&pin), use(&cache, ref)});
+  });
+}
+
+std::vector<Call> Values() {
+  using Cache = cuguest_per_context*;
+  return {
+      {"cuguest_per_context_get cuguest_per_context_find cuguest_per_context_value "
+       "cuguest_per_context_unpin cuguest_per_context_pin_cleanup cuguest_per_context_size",
+       kOk, WithCache([](Cache cache, const cuguest_ref& ref) {
+         CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+         const int code = cuguest_per_context_find(cache, &ref, &pin);
+         if (code != 0) return code;
+         const bool is_there = cuguest_per_context_value(&pin) != nullptr;
+         return is_there && cuguest_per_context_size(cache) == 1 ? 0 : 1;
+       })},
+      {"cuguest_per_context_get: a destroyed context", kOver,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_per_context, cache);
+         CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+         const cuguest_ref ref = {sizeof(ref), t.ended.get(), t.ended.id()};
+         return FirstOf({cuguest_per_context_get(&cache, &kMemory, &ref, &pin)});
+       }},
+      {"cuguest_per_context_forget cuguest_per_context_close cuguest_per_context_cleanup", kOk,
+       WithCache([](Cache cache, const cuguest_ref& ref) {
+         const int code = cuguest_per_context_forget(cache, &ref);
+         return code != 0 ? code : cuguest_per_context_close(cache);
+       })},
+      {"cuguest_per_context_forget_destroyed", StatusCode::kNotFound,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_per_context, cache);
+         const cuguest_ref ref = {sizeof(ref), t.ended.get(), t.ended.id()};
+         return FirstOf({cuguest_per_context_forget_destroyed(&cache, &ref)});
+       }},
+      {"cuguest_per_context_forget_all cuguest_per_context_drop_dead", kOk,
+       WithCache([](Cache cache, const cuguest_ref&) {
+         size_t dead = 1, all = 0;
+         const int dropped = cuguest_per_context_drop_dead(cache, &dead);
+         const int forgot = cuguest_per_context_forget_all(cache, &all);
+         return dropped != 0 || forgot != 0 ? dropped + forgot : static_cast<int>(dead + all != 1);
+       })},
+  };
+}
+
 }  // namespace
 
 const std::vector<Call>& CallsOfC() {
-  static const auto& calls = *new std::vector<Call>(Joined({Guards(), WaysIn(), Holders()}));
+  static const auto& calls =
+      *new std::vector<Call>(Joined({Guards(), WaysIn(), Holders(), Values()}));
   return calls;
 }
 

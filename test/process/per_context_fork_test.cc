@@ -228,7 +228,7 @@ void AMakerThatForks() {
           });
       const int given_up_here = g_given_up - given_up;
       EndChild([&] {
-        CHECK(succeeds_in_child ? NamesTheFork(pin.status()) : absl::IsAborted(pin.status()));
+        CHECK(succeeds_in_child ? NamesTheFork(ToStatus(pin)) : absl::IsAborted(pin.status()));
         CHECK(given_up_here == (succeeds_in_child ? 1 : 0));
         UseAndEndInChild(&world);
       });
@@ -321,7 +321,7 @@ void AnEndInGetOrMakeThatForks() {
       return Value();
     });
     EndChild([&] {
-      CHECK(NamesTheFork(made.status()));
+      CHECK(NamesTheFork(ToStatus(made)));
       UseAndEndInChild(&world);
     });
     CHECK(made.ok());
@@ -382,7 +382,7 @@ void AForkWithAWaitingThread() {
     });
   });
   EndChild([&] {
-    CHECK(NamesTheFork(made.status()));
+    CHECK(NamesTheFork(ToStatus(made)));
     UseAndEndInChild(&world);
   });
   join(other);
@@ -419,7 +419,7 @@ void AnEntryThatForks() {
       return Value();
     });
     EndChild([&] {
-      CHECK(NamesTheFork(pin.status()));
+      CHECK(NamesTheFork(ToStatus(pin)));
       UseAndEndInChild(&world);
     });
     CHECK(pin.ok());
@@ -433,19 +433,18 @@ void AnEntryThatForks() {
 void AClaimInAChild() {
   using Table = cuguest::internal::PerContextTable;
   const World world;
-  Table table({4, 4, nullptr, [](void*) {}});
+  constexpr Table::Type kNumber = {4, 4, [](const Table::Type&, void*, bool) {}};
+  Table table(kNumber);
   const cuguest::ContextGuard guard(world.ready);
-  Table::Held held;
   {
-    Table::Claim claim(&table);
-    CHECK(claim.TakeOrPin(world.ready, &held).ok());
-    CHECK(claim.Publish(&held).ok());
+    Table::Making making(&table, world.ready, guard);
+    CHECK(making.error().ok());
+    CHECK(making.Publish().ok());
+    Table::Unpin(making.held().stripe);
   }
-  Table::Unpin(held.stripe);
   Fork([&] {
-    Table::Held none;
-    Table::Claim claim(&table);
-    const absl::Status status = claim.TakeOrPin(world.never, &none);
+    const Table::Making making(&table, world.never, guard);
+    const absl::Status status = ToStatus(making.error());
     CHECK(NamesTheFork(status));
     CHECK(status.message().find("make the value of a context in a forked child") == 0);
     CHECK(!table.Forget(world.ready, /*is_dead=*/true));

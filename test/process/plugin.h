@@ -58,6 +58,9 @@ class Plugin {
   bool MakeValue(CUcontext context) const {
     return Call<bool (*)(CUcontext)>("PluginMakeValue")(context);
   }
+  bool KeepValue(CUcontext context, int* ended, bool closes) const {
+    return Call<bool (*)(CUcontext, int*, bool)>("PluginKeepValue")(context, ended, closes);
+  }
   std::string CheckSharing() const {
     char text[2000] = {};
     Call<void (*)(char*, size_t)>("PluginCheckSharing")(text, sizeof(text));

@@ -99,6 +99,28 @@ void TheHomeIsUnloadedWhileOthersKeepValues() {
   CHECK(other.MakeValue(context));
 }
 
+// What a cache of C still has is left, unless the library closes it.
+void APluginIsUnloadedWithValues() {
+  Initialize();
+  const CUcontext contexts[] = {cuguest_test::MakeContext(), cuguest_test::MakeContext()};
+  for (const bool closes : {false, true, false}) {
+    int ended = 0;
+    {
+      const Plugin plugin("plugin_a");
+      for (const CUcontext context : contexts) {
+        for (int i = 0; i < 2; ++i) CHECK(plugin.KeepValue(context, &ended, closes));
+        // Only what is current, or a primary context, is asked whether it is alive.
+        CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
+      }
+      CHECK(ended == 0);
+    }
+    CHECK(!Plugin::IsLoaded("plugin_a"));
+    CHECK(ended == (closes ? 1 : 0));
+    CUcontext popped = nullptr;
+    for (int i = 0; i < 2; ++i) CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+  }
+}
+
 void ManyThreadsUseThePluginsForTheFirstTime() {
   Initialize();
   std::vector<std::unique_ptr<Plugin>> plugins;
@@ -254,6 +276,7 @@ int main(int argc, char** argv) {
           {"a_lone_plugin_is_really_unloaded", &ALonePluginIsReallyUnloaded},
           {"the_home_is_unloaded_while_others_keep_values",
            &TheHomeIsUnloadedWhileOthersKeepValues},
+          {"a_plugin_is_unloaded_with_values", &APluginIsUnloadedWithValues},
           {"many_threads_use_the_plugins_for_the_first_time",
            &ManyThreadsUseThePluginsForTheFirstTime},
           {"the_home_is_unloaded_while_another_looks_for_it",

@@ -93,8 +93,8 @@ MUTATIONS = {
     ],
     # Who was forked while it made a value goes on as if it were the parent.
     "publishes_in_a_child": [
-        ("  table_->GiveUp(entry->value);\n  return RefusalInChild(entry->context);",
-         "  *held = {entry->value, count.stripe};\n  return absl::OkStatus();"),
+        ("  table_->GiveUp(entry->value);\n  error_ = RefusalInChild(entry->context);",
+         "  held_ = {entry->value, count.stripe};"),
     ],
     # The first entry may be seen late, and who sees none waits for nobody.
     "sees_the_first_entry_late": [
@@ -126,11 +126,11 @@ MUTATIONS = {
          "    if (false) {\n"),
     ],
     "forgets_without_waiting": [
-        ("  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),
+        ("  if (lock) static_cast<void>(WaitWhile({EntryState::kEnding, context}, lock));\n", ""),
     ],
     # A maker that waits is not woken.
     "gives_back_in_silence": [
-        ("  changed_.notify_all();\n", ""),
+        ("  Head()->changes->changed.notify_all();\n", ""),
     ],
     # publish_once.h: the value may be seen before what is in it.
     "publishes_relaxed": [

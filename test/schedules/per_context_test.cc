@@ -22,16 +22,19 @@
 #include "cuguest/per_context.h"
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cuguest/error_or.h"
 #include "test/schedules/cases.h"
 #include "test/schedules/model_driver.h"
 
 namespace {
 
 using cuguest::ContextRef;
+using cuguest::ErrorOr;
 using cuguest::PerContext;
 using schedules::Bounds;
 using schedules::Case;
@@ -183,7 +186,7 @@ class Caching : public schedules::Program {
 
   void Pin(char letter, const ContextRef& context, std::vector<Held>* held, bool forks = false) {
     Record* made = nullptr;
-    auto pin = cache_->GetOrMake(context, [&](const ContextRef& of) -> absl::StatusOr<Value> {
+    auto pin = cache_->GetOrMake(context, [&](const ContextRef& of) -> ErrorOr<Value> {
       Require(!IsChild(), "a value is made in a child");
       for (const Record& record : world_.records) {
         const bool is_made = record.context == of && !record.is_ready;

@@ -22,21 +22,14 @@
 #include "cuguest/status.h"
 #include "test/support/test.h"
 
-// The registry's slots are in pages that mmap() gives. The entries of a PerContext fill lines of
-// the cache, so they ask for memory that is aligned: `operator new`, which in libstdc++ calls
-// aligned_alloc() or, as Debian 13 has it, posix_memalign(). A sanitizer has functions of its own.
+// The registry's slots are in pages that mmap() gives; the entries of a PerContext are zeros, by
+// calloc(). A sanitizer has functions of its own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr bool kCanRefuse = true;
 thread_local bool t_has_memory = true;
-extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
-extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  return t_has_memory ? __libc_memalign(alignment, bytes) : nullptr;
-}
-extern "C" int posix_memalign(void** place, std::size_t alignment, std::size_t bytes) noexcept {
-  void* const memory = aligned_alloc(alignment, bytes);
-  if (memory == nullptr) return ENOMEM;
-  *place = memory;
-  return 0;
+extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);
+extern "C" void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  return t_has_memory ? __libc_calloc(count, bytes) : nullptr;
 }
 extern "C" void* mmap(void* address, std::size_t bytes, int protection, int flags, int file,
                       off_t offset) noexcept {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 2
 //
-// Not for embedders. What PerContext<T> (per_context.h) is for every T: the table of
-// contexts and their values, whose type it knows by size, alignment and two functions.
-// lib/cache/per_context_table.cc says how it works.
+// Not for embedders. What PerContext<T> (per_context.h) is for every T, and cuguest_per_context
+// (c.h): the table of contexts and their values, whose type it knows by size, alignment and a
+// function. lib/cache/per_context_table.cc says how it works.
 
 #ifndef CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
 #define CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
 
+#include <cuda.h>
+
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <utility>
 
-#include "absl/status/status.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
 
@@ -31,8 +33,9 @@ class CUGUEST_API PerContextTable {
   struct Type {
     std::size_t size;
     std::size_t alignment;
-    void (*leak)(void* value);  // nullptr if it has nothing to leak
-    void (*destroy)(void* value);
+    // Ends a value: destroys it with its context current, or gives up what it has there and
+    // destroys the rest.
+    void (*end)(const Type& type, void* value, bool is_inside);
   };
 
   // A value that is not destroyed before Unpin(stripe).
@@ -45,34 +48,41 @@ class CUGUEST_API PerContextTable {
   };
   static void Unpin(PinStripe* stripe) noexcept;
 
-  // The right, and the duty, of one thread to make the value of one context. Without
-  // Publish() it is given back, so that the next thread may try: also when making throws.
-  class CUGUEST_API Claim {
+  // A thread in the context whose value it asks for: it has that, or the right, and the duty, to
+  // make it. Without Publish() the right is given back, so that the next thread may try: also when
+  // making throws.
+  class CUGUEST_API Making {
    public:
-    CUGUEST_HIDE explicit Claim(PerContextTable* table) noexcept : table_(table) {}
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
-    CUGUEST_HIDE ~Claim() {
+    // Pins the value of `context`, waiting for it if it is being made. `held` stays empty if nobody
+    // has made it, and then it is this one's to make, unless there is an error(): also that of
+    // `context` or of `guard`, which is inside it until the value is published.
+    Making(PerContextTable* table, const ContextRef& context, const ContextGuard& guard) noexcept;
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+    CUGUEST_HIDE ~Making() {
       if (entry_ != nullptr) GiveBack();
     }
 
-    // Pins the value of `context`, which is current, waiting for it if it is being made; or, if
-    // nobody has made it, takes the claim and leaves `held` empty.
-    absl::Status TakeOrPin(const ContextRef& context, Held* held);
+    [[nodiscard]] CUGUEST_HIDE const Error& error() const noexcept { return error_; }
+    [[nodiscard]] CUGUEST_HIDE const Held& held() const noexcept { return held_; }
     // Where the value is to be constructed.
     [[nodiscard]] void* storage() const noexcept;
-    // The value is there. It comes pinned; or, in a child that was forked since the claim was
-    // taken, it is given up, and `held` stays empty.
-    absl::Status Publish(Held* held);
+    // The value is there. It comes pinned; or, in a child that was forked since, it is given up,
+    // and `held` stays empty.
+    const Error& Publish() noexcept;
 
    private:
+    Error TakeOrPin(const ContextRef& context) noexcept;
     void GiveBack() noexcept;
 
     PerContextTable* table_;
     Entry* entry_ = nullptr;
+    Held held_;
+    Error error_;
   };
 
-  CUGUEST_HIDE explicit PerContextTable(const Type& type) noexcept : type_(type), changed_() {}
+  // `type` outlives the table.
+  CUGUEST_HIDE explicit PerContextTable(const Type& type) noexcept : type_(type) {}
   PerContextTable(const PerContextTable&) = delete;
   PerContextTable& operator=(const PerContextTable&) = delete;
   ~PerContextTable();
@@ -113,7 +123,9 @@ class CUGUEST_API PerContextTable {
   };
 
   [[nodiscard]] bool IsOfParent() const noexcept;
-  [[nodiscard]] std::unique_lock<Mutex> Lock() const;
+  struct Changes;
+  class Locked;
+  [[nodiscard]] Locked Lock() const noexcept;
 
   // None of these is called with the lock, and none has it while it calls something else.
   // Nothing if the value is being made, by this thread or by one that waits for it.
@@ -130,20 +142,15 @@ class CUGUEST_API PerContextTable {
   template <typename Predicate>
   [[nodiscard]] Entry* FindEntry(Predicate is_wanted) const noexcept;
   [[nodiscard]] bool Has(const Awaited& entries) const noexcept;
-  bool WaitWhile(const Awaited& entries, std::unique_lock<Mutex>* lock);
+  bool WaitWhile(const Awaited& entries, const Locked& lock);
   [[nodiscard]] bool WaitsForThisThread(const Awaited& entries) const noexcept;
   void SetAwaited(const Awaited& entries) noexcept;
 
-  const Type type_;
+  const Type& type_;
   Atomic<Entry*> head_{nullptr};
   // Where values were. Contexts that are made at different times have ids that differ by anything,
   // so two of them often have one hash.
   Atomic<Entry*> hints_[kHints][kOfAHash] = {};
-  mutable Mutex mutex_;  // see Lock()
-  // An entry is no longer being made, or ended. Not destroyed in a child of a fork.
-  union {
-    ConditionVariable changed_;
-  };
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE
