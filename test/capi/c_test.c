@@ -143,7 +143,7 @@ static void a_guard_enters_and_leaves(void) {
   context_t a, b;
   int mode;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  CHECK(sizeof(guard) <= 128);
+  CHECK(sizeof(guard) <= 192);
   begin();
   a = make_context();
   b = make_context();
@@ -368,7 +368,7 @@ static void null_storage_is_refused(void) {
   CHECK(cuguest_guard_enter_ref(NULL, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter_ref(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
-  CHECK(cuguest_guard_enter(&guard, a, 2, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter(&guard, a, 4, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter(&guard, a, -1, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_move_to(NULL, a, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_move_to_ref(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
@@ -429,9 +429,9 @@ static void smaller_storage_is_refused(void) {
   CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(STACK_IS_EMPTY());
   /* Smaller than ours and large enough; and larger, as from a later release. */
-  guard.size = 112;
+  guard.size = 176;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
-  CHECK(guard.opaque[13] == 0 && guard.opaque[14] == 0);
+  CHECK(guard.opaque[21] == 0 && guard.opaque[22] == 0);
   CHECK(cuguest_guard_leave(&guard) == 0);
   guard.size = 256;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
@@ -1133,7 +1133,7 @@ static void three_questions(void) {
   CHECK(free_bytes > 7 && free_bytes <= total);
   CHECK(!primary_is_active() && STACK_IS_EMPTY());
   CHECK(cuguest_free_memory(0, CUGUEST_CREATE, NULL, NULL) == 0);
-  CHECK(cuguest_free_memory(0, 2, NULL, NULL) == INVALID_VALUE);
+  CHECK(cuguest_free_memory(0, 3, NULL, NULL) == INVALID_VALUE);
   CHECK(cuguest_free_memory(99, CUGUEST_CREATE, NULL, NULL) == INVALID_DEVICE);
   CHECK(cuguest_peer_access_check(0, 0) == PEER_ACCESS_UNSUPPORTED);
   CHECK(cuguest_peer_access_check(0, 99) == INVALID_DEVICE);
@@ -1175,7 +1175,7 @@ static void a_context_is_acquired_on_a_device(void) {
   CHECK(!primary_is_active());
   CHECK(cuguest_acquire_on(&acquired, 99, CUGUEST_CREATE) == INVALID_DEVICE);
   CHECK(cuguest_acquire_on(&acquired, -1, CUGUEST_CREATE) == INVALID_DEVICE);
-  CHECK(cuguest_acquire_on(&acquired, 0, 2) == INVALID_VALUE);
+  CHECK(cuguest_acquire_on(&acquired, 0, 3) == INVALID_VALUE);
   CHECK(cuguest_acquire_on(NULL, 0, CUGUEST_CREATE) == INVALID_VALUE);
   acquired.size = 24;
   CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
@@ -1210,7 +1210,7 @@ static void a_context_is_acquired_from_a_pointer_or_a_stream(void) {
   CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_CREATED && primary_is_active());
   CHECK(cuguest_acquired_release(&acquired) == 0 && !primary_is_active());
   CHECK(cuguest_acquire_from_stream(&acquired, NULL, 99, CUGUEST_CREATE) == INVALID_DEVICE);
-  CHECK(cuguest_acquire_from_stream(&acquired, stream, 0, 2) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_stream(&acquired, stream, 0, 3) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, (size_t)&host, CUGUEST_CREATE) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, memory, 7) == INVALID_VALUE);
@@ -1370,7 +1370,7 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_guard_leave(&zeros.guard) == 0 && STACK_IS_EMPTY());
   memset(&zeros.ref, 0, sizeof(zeros.ref));
   CHECK(cuguest_ref_borrow(&zeros.ref, a) == 0 && cuguest_ref_check(&zeros.ref) == 0);
-  CHECK(cuguest_thread_home_enter_ref(&zeros.home, &zeros.ref, CUGUEST_HERE) == 0);
+  CHECK(cuguest_thread_home_enter_ref(&zeros.home, &zeros.ref, 0, CUGUEST_HERE) == 0);
   CHECK(cuguest_no_context_guard_enter(&zeros.none, CUGUEST_HERE) == 0 && STACK_IS_EMPTY());
   CHECK(cuguest_no_context_guard_leave(&zeros.none) == 0 && STACK_IS(a));
   CHECK(cuguest_thread_home_leave(&zeros.home) == 0 && STACK_IS_EMPTY());
