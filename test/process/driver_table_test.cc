@@ -363,18 +363,27 @@ void AFirstUseLooksUp() {
   for (const Feature& feature : kFeatures) CHECK(feature.use(caller) == 0);
   CHECK(host.asked == kLookUps);
   // What works with the objects of a context, in C++ alone.
-  CHECK(cuguest::ProblemOf(cuguest::ObjectDriver::Get().status()) == cuguest::Driver::Problem::kTooOld);
+  CHECK(cuguest::ProblemOf(cuguest::ObjectDriver::Get().status()) ==
+        cuguest::Driver::Problem::kTooOld);
   CHECK(host.asked == kLookUps + kLookUpsOfObjects);
 }
 
 // What KvikIO finds by name, of what cuguest asks for; and of GStreamer. Each has a table without
 // what tells a destroyed context.
-const std::vector<std::string> kFileReader = {
-    "cuCtxPushCurrent",         "cuCtxPopCurrent",       "cuCtxGetCurrent",
-    "cuCtxGetDevice",           "cuDeviceGet",           "cuDeviceGetCount",
-    "cuDeviceGetAttribute",     "cuDriverGetVersion",    "cuDevicePrimaryCtxRetain",
-    "cuDevicePrimaryCtxRelease", "cuPointerGetAttribute", "cuPointerGetAttributes",
-    "cuStreamCreate",           "cuStreamDestroy"};
+const std::vector<std::string> kFileReader = {"cuCtxPushCurrent",
+                                              "cuCtxPopCurrent",
+                                              "cuCtxGetCurrent",
+                                              "cuCtxGetDevice",
+                                              "cuDeviceGet",
+                                              "cuDeviceGetCount",
+                                              "cuDeviceGetAttribute",
+                                              "cuDriverGetVersion",
+                                              "cuDevicePrimaryCtxRetain",
+                                              "cuDevicePrimaryCtxRelease",
+                                              "cuPointerGetAttribute",
+                                              "cuPointerGetAttributes",
+                                              "cuStreamCreate",
+                                              "cuStreamDestroy"};
 const std::vector<std::string> kMediaFramework = {
     "cuInit",          "cuCtxCreate",          "cuCtxDestroy",          "cuCtxPushCurrent",
     "cuCtxPopCurrent", "cuCtxSynchronize",     "cuDeviceGet",           "cuDeviceGetCount",
