@@ -43,6 +43,8 @@ def same(page, head, source, name):
 
 
 same("docs/recipes/driver_table.md", "| without | returns 36 |", "test/process/driver_table_test.cc", "kNeeds")
+same("docs/recipes/small_read.md", "| what is current | `Read` | `ReadInside` |", "test/cache/small_read_test.cc", "kCounts")
+same("docs/recipes/small_read.md", "| call of `Read` | for |", "test/cache/small_read_test.cc", "kMade")
 
 # The page has each entry of cuguest's tables but one, and each is what the simulation says that a driver says.
 ENTER, FACTS = "docs/recipes/do_you_need_to_enter.md", "subprojects/cudasim/test/current_context_facts_test.cc"

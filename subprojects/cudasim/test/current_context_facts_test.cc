@@ -75,8 +75,8 @@ struct Objects {
     OK(RAW(cuCtxPopCurrent)(nullptr));
   }
   static CUarray MakeArray() {
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {16, 4, 0, CU_AD_FORMAT_FLOAT, 1,
-                                           CUDA_ARRAY3D_SURFACE_LDST};
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {
+        16, 4, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
     CUarray made = nullptr;
     OK(RAW(cuArray3DCreate)(&made, &shape));
     return made;
@@ -117,7 +117,6 @@ struct Objects {
   alignas(4096) unsigned char page[kBytes] = {};
 };
 
-
 // One call in one situation: nothing is current, or the context b.
 struct Trial {
   // Makes the call with what is current, and nothing current before and after.
@@ -145,7 +144,9 @@ struct Trial {
   // Which context's functions there are: a launch on a stream of another one fails.
   void SawOfFunction(CUfunction function) {
     CUresult code = CUDA_ERROR_UNKNOWN;
-    InA([&] { code = RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, o.stream, nullptr, nullptr); });
+    InA([&] {
+      code = RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, o.stream, nullptr, nullptr);
+    });
     Saw(code == CUDA_SUCCESS ? o.a.get() : o.b.get());
   }
   void SawOfEvent(CUevent event) {
@@ -339,9 +340,11 @@ constexpr Row kRows[] = {
     {"cuTexObjectDestroy", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
     {"cuSurfObjectDestroy", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
     {"cuLinkCreate", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
-    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", "INVALID_CONTEXT", "SUCCESS",
+     "any that is current"},
     {"cuOccupancyMaxPotentialBlockSize", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
-    {"cuOccupancyAvailableDynamicSMemPerBlock", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
+    {"cuOccupancyAvailableDynamicSMemPerBlock", "INVALID_CONTEXT", "SUCCESS",
+     "any that is current"},
     {"cuGraphAddKernelNode", "crashes", "SUCCESS", "any that is current"},
     {"cuGraphInstantiateWithFlags", "INVALID_CONTEXT", "SUCCESS", "any that is current"},
     {"cuGraphExecKernelNodeSetParams", "crashes", "SUCCESS", "any that is current"},
@@ -465,9 +468,8 @@ const Call kCalls[] = {
     {"cuDeviceGetAttribute",
      [](Trial& t) {
        int value = 0;
-       return t.Do([&] {
-         return RAW(cuDeviceGetAttribute)(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0);
-       });
+       return t.Do(
+           [&] { return RAW(cuDeviceGetAttribute)(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0); });
      }},
     {"cuDeviceGetUuid",
      [](Trial& t) {
@@ -555,14 +557,11 @@ const Call kCalls[] = {
     {"cuCtxGetExecAffinity",
      [](Trial& t) {
        CUexecAffinityParam affinity = {};
-       return t.Do([&] {
-         return RAW(cuCtxGetExecAffinity)(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
-       });
+       return t.Do(
+           [&] { return RAW(cuCtxGetExecAffinity)(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT); });
      }},
     {"cuCtxEnablePeerAccess",
-     [](Trial& t) {
-       return t.Do([&] { return RAW(cuCtxEnablePeerAccess)(t.o.a.get(), 0); });
-     }},
+     [](Trial& t) { return t.Do([&] { return RAW(cuCtxEnablePeerAccess)(t.o.a.get(), 0); }); }},
     {"cuCtxDisablePeerAccess",
      [](Trial& t) { return t.Do([&] { return RAW(cuCtxDisablePeerAccess)(t.o.a.get()); }); }},
     {"cuMemGetInfo",
@@ -578,16 +577,13 @@ const Call kCalls[] = {
     {"cuDeviceGetDevResource",
      [](Trial& t) {
        CUdevResource whole = {};
-       return t.Do([&] {
-         return RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM);
-       });
+       return t.Do([&] { return RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM); });
      }},
     {"cuCtxGetDevResource",
      [](Trial& t) {
        CUdevResource whole = {};
-       return t.Do([&] {
-         return RAW(cuCtxGetDevResource)(t.o.a.get(), &whole, CU_DEV_RESOURCE_TYPE_SM);
-       });
+       return t.Do(
+           [&] { return RAW(cuCtxGetDevResource)(t.o.a.get(), &whole, CU_DEV_RESOURCE_TYPE_SM); });
      }},
     {"cuDevSmResourceSplitByCount",
      [](Trial& t) {
@@ -595,9 +591,8 @@ const Call kCalls[] = {
        CUdevResource group = {};
        CUdevResource rest = {};
        unsigned count = 1;
-       return t.Do([&] {
-         return RAW(cuDevSmResourceSplitByCount)(&group, &count, &whole, &rest, 0, 8);
-       });
+       return t.Do(
+           [&] { return RAW(cuDevSmResourceSplitByCount)(&group, &count, &whole, &rest, 0, 8); });
      }},
     {"cuDevResourceGenerateDesc",
      [](Trial& t) {
@@ -654,11 +649,10 @@ const Call kCalls[] = {
      }},
     {"cuStreamSynchronize",
      [](Trial& t) { return t.Do([&] { return RAW(cuStreamSynchronize)(t.o.stream); }); }},
-    {"cuStreamQuery", [](Trial& t) { return t.Do([&] { return RAW(cuStreamQuery)(t.o.stream); }); }},
+    {"cuStreamQuery",
+     [](Trial& t) { return t.Do([&] { return RAW(cuStreamQuery)(t.o.stream); }); }},
     {"cuStreamWaitEvent",
-     [](Trial& t) {
-       return t.Do([&] { return RAW(cuStreamWaitEvent)(t.o.stream, t.o.end, 0); });
-     }},
+     [](Trial& t) { return t.Do([&] { return RAW(cuStreamWaitEvent)(t.o.stream, t.o.end, 0); }); }},
     {"cuStreamGetCtx",
      [](Trial& t) {
        Context context = nullptr;
@@ -681,8 +675,7 @@ const Call kCalls[] = {
        auto status = CU_STREAM_CAPTURE_STATUS_NONE;
        cuuint64_t id = 0;
        using Get = CUresult (*)(CUstream, CUstreamCaptureStatus*, cuuint64_t*);
-       return t.Do(
-           [&] { return RAW_AS(Get, "cuStreamGetCaptureInfo")(t.o.stream, &status, &id); });
+       return t.Do([&] { return RAW_AS(Get, "cuStreamGetCaptureInfo")(t.o.stream, &status, &id); });
      }},
     {"cuStreamBeginCapture",
      [](Trial& t) {
@@ -790,8 +783,8 @@ const Call kCalls[] = {
     {"cuPointerGetAttribute",
      [](Trial& t) {
        Context context = nullptr;
-       const CUresult code = t.Do(
-           [&] { return GetAttribute(CU_POINTER_ATTRIBUTE_CONTEXT, t.o.p, &context); });
+       const CUresult code =
+           t.Do([&] { return GetAttribute(CU_POINTER_ATTRIBUTE_CONTEXT, t.o.p, &context); });
        t.Saw(context);
        return code;
      }},
@@ -825,9 +818,7 @@ const Call kCalls[] = {
        return code;
      }},
     {"cuMemcpyHtoD",
-     [](Trial& t) {
-       return Write(t, [&] { return RAW(cuMemcpyHtoD)(t.o.p, t.o.pinned, 1); });
-     }},
+     [](Trial& t) { return Write(t, [&] { return RAW(cuMemcpyHtoD)(t.o.p, t.o.pinned, 1); }); }},
     {"cuMemcpyDtoH",
      [](Trial& t) {
        Fill(t);
@@ -837,9 +828,7 @@ const Call kCalls[] = {
        return code;
      }},
     {"cuMemcpyDtoD",
-     [](Trial& t) {
-       return Write(t, [&] { return RAW(cuMemcpyDtoD)(t.o.p, t.o.q, 1); });
-     }},
+     [](Trial& t) { return Write(t, [&] { return RAW(cuMemcpyDtoD)(t.o.p, t.o.q, 1); }); }},
     {"cuMemcpy3D",
      [](Trial& t) {
        const CUDA_MEMCPY3D copy = CopyOf(t);
@@ -853,8 +842,7 @@ const Call kCalls[] = {
      [](Trial& t) { return Write(t, [&] { return RAW(cuMemsetD32)(t.o.p, kNew, 1); }); }},
     {"cuMemcpyHtoDAsync",
      [](Trial& t) {
-       return Write(t,
-                    [&] { return RAW(cuMemcpyHtoDAsync)(t.o.p, t.o.pinned, 1, t.o.stream); });
+       return Write(t, [&] { return RAW(cuMemcpyHtoDAsync)(t.o.p, t.o.pinned, 1, t.o.stream); });
      }},
     {"cuMemcpyDtoHAsync",
      [](Trial& t) {
@@ -959,9 +947,8 @@ const Call kCalls[] = {
     {"cuModuleLoadDataEx",
      [](Trial& t) {
        CUmodule made = nullptr;
-       const CUresult code = t.Do([&] {
-         return RAW(cuModuleLoadDataEx)(&made, Objects::kCode, 0, nullptr, nullptr);
-       });
+       const CUresult code = t.Do(
+           [&] { return RAW(cuModuleLoadDataEx)(&made, Objects::kCode, 0, nullptr, nullptr); });
        if (code != CUDA_SUCCESS) return code;
        CUdeviceptr number = 0;
        Objects::In(t.current, [&] {
@@ -1068,8 +1055,7 @@ const Call kCalls[] = {
     {"cuLibraryGetModule",
      [](Trial& t) {
        CUmodule module = nullptr;
-       const CUresult code =
-           t.Do([&] { return RAW(cuLibraryGetModule)(&module, t.o.library); });
+       const CUresult code = t.Do([&] { return RAW(cuLibraryGetModule)(&module, t.o.library); });
        if (code != CUDA_SUCCESS) return code;
        CUfunction found = nullptr;
        OK(RAW(cuModuleGetFunction)(&found, module, "nothing"));
@@ -1105,8 +1091,7 @@ const Call kCalls[] = {
     {"cuLinkCreate",
      [](Trial& t) {
        CUlinkState made = nullptr;
-       const CUresult code =
-           t.Do([&] { return RAW(cuLinkCreate)(0, nullptr, nullptr, &made); });
+       const CUresult code = t.Do([&] { return RAW(cuLinkCreate)(0, nullptr, nullptr, &made); });
        if (code == CUDA_SUCCESS) OK(RAW(cuLinkDestroy)(made));
        return code;
      }},
@@ -1169,17 +1154,15 @@ const Call kCalls[] = {
      [](Trial& t) {
        int clusters = 0;
        const CUlaunchConfig config = ConfigOf(t);
-       return t.Do([&] {
-         return RAW(cuOccupancyMaxActiveClusters)(&clusters, t.o.nothing, &config);
-       });
+       return t.Do(
+           [&] { return RAW(cuOccupancyMaxActiveClusters)(&clusters, t.o.nothing, &config); });
      }},
     {"cuLaunchKernel",
      [](Trial& t) {
        unsigned value = kNew;
        void* arguments[] = {&t.o.p, &value};
        return Write(t, [&] {
-         return RAW(cuLaunchKernel)(t.o.store, 1, 1, 1, 1, 1, 1, 0, t.o.stream, arguments,
-                                    nullptr);
+         return RAW(cuLaunchKernel)(t.o.store, 1, 1, 1, 1, 1, 1, 0, t.o.stream, arguments, nullptr);
        });
      }},
     {"cuLaunchKernelEx",
@@ -1187,9 +1170,8 @@ const Call kCalls[] = {
        unsigned value = kNew;
        void* arguments[] = {&t.o.p, &value};
        const CUlaunchConfig config = ConfigOf(t);
-       return Write(t, [&] {
-         return RAW(cuLaunchKernelEx)(&config, t.o.store, arguments, nullptr);
-       });
+       return Write(t,
+                    [&] { return RAW(cuLaunchKernelEx)(&config, t.o.store, arguments, nullptr); });
      }},
 
     {"cuGraphCreate",
@@ -1252,8 +1234,7 @@ const Call kCalls[] = {
     {"cuGraphLaunch",
      [](Trial& t) {
        const OneNode one(t);
-       const CUresult code =
-           t.Do([&] { return RAW(cuGraphLaunch)(one.executable, t.o.stream); });
+       const CUresult code = t.Do([&] { return RAW(cuGraphLaunch)(one.executable, t.o.stream); });
        OK(RAW(cuStreamSynchronize)(t.o.stream));
        return code;
      }},
@@ -1283,8 +1264,7 @@ const Call kCalls[] = {
     {"cuMemAllocAsync, stream 0",
      [](Trial& t) {
        CUdeviceptr memory = 0;
-       const CUresult code =
-           t.Do([&] { return RAW(cuMemAllocAsync)(&memory, kBytes, nullptr); });
+       const CUresult code = t.Do([&] { return RAW(cuMemAllocAsync)(&memory, kBytes, nullptr); });
        if (code == CUDA_SUCCESS) OK(RAW(cuMemFree)(memory));
        return code;
      }},
@@ -1325,7 +1305,8 @@ std::string NameOf(CUresult code) {
   const std::string prefix = "CUDA_ERROR_";
   const std::string all = name != nullptr ? name : std::to_string(code);
   return all.rfind(prefix, 0) == 0 ? all.substr(prefix.size())
-                                   : all == "CUDA_SUCCESS" ? "SUCCESS" : all;
+         : all == "CUDA_SUCCESS"   ? "SUCCESS"
+                                   : all;
 }
 
 }  // namespace
@@ -1339,7 +1320,8 @@ BOOST_AUTO_TEST_CASE(each_call_with_another_context) {
     const auto has_name = [&](const Call& call) { return std::strcmp(call.name, row.call) == 0; };
     const Call* const call = std::find_if(std::begin(kCalls), std::end(kCalls), has_name);
     BOOST_TEST_REQUIRE((call != std::end(kCalls)), row.call);
-    const bool compiles = row.call == std::string("cuLinkAddData") || row.call == std::string("cuLinkComplete");
+    const bool compiles =
+        row.call == std::string("cuLinkAddData") || row.call == std::string("cuLinkComplete");
     if (compiles && !HasCompiler()) continue;
     const bool crashes = std::strcmp(row.nothing, kCrashes) == 0;
     Trial nothing = {objects, nullptr};
