@@ -30,6 +30,7 @@ enum {
   INVALID_CONTEXT = 201,
   PEER_ACCESS_UNSUPPORTED = 217,
   ILLEGAL_STATE = 401,
+  NOT_FOUND = 500,
   NOT_READY = 600,
   CONTEXT_IS_DESTROYED = 709
 };
@@ -1503,6 +1504,159 @@ static void what_holds_a_reference_moves(void) {
   CHECK(cuguest_ref_check(&moved) == 0);
 }
 
+/* What a cache has for each context: the context, and what became of it. */
+struct value {
+  context_t made_in;
+};
+static cuguest_per_context values; /* zeros */
+static int made, destroyed, leaked, elsewhere, code_at_end;
+static int make_value(const cuguest_ref* context, void* place, void* user) {
+  struct value* const value = place;
+  CHECK(user == &made && value->made_in == NULL);
+  elsewhere += current() != context->context;
+  value->made_in = context->context;
+  __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);
+  return 0;
+}
+static void destroy_value(void* place, void* user) {
+  struct value* const value = place;
+  const cuguest_ref none = CUGUEST_REF_INIT;
+  CHECK(user == &made);
+  elsewhere += current() != value->made_in;
+  code_at_end = cuguest_per_context_forget(&values, &none);
+  ++destroyed;
+}
+static void leak_value(void* place, void* user) {
+  (void)place;
+  CHECK(user == &made);
+  ++leaked;
+}
+static const cuguest_per_context_type kValues = {
+    sizeof(kValues), sizeof(struct value), 256, &make_value, &destroy_value, &leak_value, &made};
+
+static void a_value_is_cached_for_a_context(void) {
+  context_t a, b;
+  cuguest_ref in_a, in_b;
+  size_t count = 99;
+  void* value;
+  begin();
+  a = make_context();
+  b = make_context();
+  in_a = ref_of(a);
+  in_b = ref_of(b);
+  CHECK(cuguest_per_context_close(&values) == ILLEGAL_STATE);
+  {
+    CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+    CUGUEST_SCOPE(cuguest_per_context_pin, again);
+    CHECK(cuguest_per_context_value(&pin) == NULL);
+    CHECK(cuguest_per_context_find(&values, &in_a, &pin) == NOT_FOUND);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+    value = cuguest_per_context_value(&pin);
+    CHECK(value != NULL && ((struct value*)value)->made_in == a);
+    CHECK((size_t)value % 256 == 0);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+    CHECK(cuguest_per_context_find(&values, &in_a, &again) == 0);
+    CHECK(cuguest_per_context_value(&again) == value);
+    CHECK(cuguest_per_context_unpin(&again) == 0);
+    CHECK(cuguest_per_context_unpin(&again) == ILLEGAL_STATE);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_b, &again) == 0);
+    CHECK(((struct value*)cuguest_per_context_value(&again))->made_in == b);
+  }
+  CHECK(made == 2 && cuguest_per_context_size(&values) == 2);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == 0 && destroyed == 1);
+  CHECK(code_at_end == NOT_FOUND);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == NOT_FOUND);
+  CHECK(cuguest_per_context_forget_destroyed(&values, &in_b) == 0 && leaked == 1);
+  CHECK(cuguest_per_context_drop_dead(&values, &count) == 0 && count == 0);
+  CHECK(driver.push(a) == 0);
+  {
+    CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  }
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(made == 3 && destroyed == 2 && elsewhere == 0);
+  CHECK(code_at_end == ILLEGAL_STATE); /* the cache was being closed */
+  CHECK(cuguest_per_context_size(&values) == 0);
+  CHECK(cuguest_per_context_close(&values) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+}
+
+static void a_pin_keeps_a_closed_caches_value(void) {
+  cuguest_ref in_a;
+  cuguest_per_context_pin pin = CUGUEST_INIT(cuguest_per_context_pin), copy;
+  begin();
+  in_a = ref_of(make_context());
+  CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  copy = pin;
+  CHECK(cuguest_per_context_value(&copy) == NULL);
+  CHECK(cuguest_per_context_unpin(&copy) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(destroyed == 0 && leaked == 0);
+  CHECK(((struct value*)cuguest_per_context_value(&pin))->made_in == in_a.context);
+  CHECK(cuguest_per_context_unpin(&pin) == 0);
+  /* It may begin anew, with another type. */
+  {
+    cuguest_per_context_type type = kValues;
+    type.alignment = 0;
+    CHECK(cuguest_per_context_get(&values, &type, &in_a, &pin) == 0);
+    CHECK(cuguest_per_context_unpin(&pin) == 0);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == INVALID_VALUE);
+    CHECK(cuguest_per_context_forget_all(&values, NULL) == 0 && destroyed == 1);
+  }
+}
+
+static void a_copy_of_a_cache_is_none(void) {
+  cuguest_per_context copy;
+  cuguest_per_context_pin pin = CUGUEST_INIT(cuguest_per_context_pin);
+  cuguest_ref in_a;
+  begin();
+  in_a = ref_of(make_context());
+  copy = values; /* of an empty one: another empty one */
+  CHECK(cuguest_per_context_find(&copy, &in_a, &pin) == NOT_FOUND);
+  CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  CHECK(cuguest_per_context_unpin(&pin) == 0);
+  copy = values;
+  CHECK(cuguest_per_context_find(&copy, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_get(&copy, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(cuguest_per_context_get(&copy, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_forget_all(&copy, NULL) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_size(&copy) == 0);
+  CHECK(cuguest_per_context_close(&copy) == ILLEGAL_STATE);
+}
+
+enum { USERS = 16 };
+static int users_ready;
+static void* use_values(void* argument) {
+  const cuguest_ref* const in_a = argument;
+  CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+  __atomic_fetch_add(&users_ready, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&users_ready, __ATOMIC_SEQ_CST) < USERS) continue;
+  CHECK(cuguest_per_context_get(&values, &kValues, in_a, &pin) == 0);
+  return cuguest_per_context_value(&pin);
+}
+
+static void a_cache_is_first_used_by_many_threads(void) {
+  pthread_t threads[USERS];
+  void* first = NULL;
+  cuguest_ref in_a;
+  int i;
+  begin();
+  in_a = ref_of(make_context());
+  for (i = 0; i < USERS; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, &use_values, &in_a) == 0);
+  }
+  for (i = 0; i < USERS; ++i) {
+    void* value = NULL;
+    CHECK(pthread_join(threads[i], &value) == 0);
+    if (i == 0) first = value;
+    CHECK(value != NULL && value == first);
+  }
+  CHECK(made == 1);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == 0);
+  CHECK(cuguest_per_context_close(&values) == 0 && destroyed == 1);
+}
+
 static void guards_make_the_calls_that_the_header_counts(void) {
   context_t a, b;
   cuguest_ref ref;
@@ -1989,6 +2143,10 @@ static const struct test_case kCases[] = {
     CASE(storage_is_made_by_a_function),
     CASE(a_primary_context_has_a_name),
     CASE(what_holds_a_reference_moves),
+    CASE(a_value_is_cached_for_a_context),
+    CASE(a_pin_keeps_a_closed_caches_value),
+    CASE(a_copy_of_a_cache_is_none),
+    CASE(a_cache_is_first_used_by_many_threads),
     CASE(a_driver_is_adopted),
     CASE(a_driver_of_before_11_0_is_adopted),
     CASE(a_table_of_what_guards_call_is_adopted),
