@@ -26,6 +26,7 @@
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
+#include "cuguest/relaxed.h"
 #include "cuguest/status.h"
 
 struct Staging {
@@ -58,8 +59,7 @@ class FileReader {
 
   // The same with the context current: for what takes the current one, as cuMemAlloc or cuBLAS.
   absl::Status ReadInside(int file, off_t at, CUdeviceptr to, std::size_t bytes) {
-    const cuguest::CaptureModeGuard relaxed;
-    const cuguest::AcquiredGuard guard(cuguest::AcquireFromPointer(to));
+    const cuguest::Relaxed<cuguest::AcquiredGuard> guard(to);
     CUGUEST_RETURN_IF_ERROR(guard);
     return ReadIn(guard.context(), file, at, to, bytes);
   }

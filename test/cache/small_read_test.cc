@@ -34,9 +34,9 @@ struct Count {
   const char* read_inside;
 };
 constexpr Count kCounts[] = {
-    {"the memory's context", "6", "9"},
-    {"another context", "6", "11"},
-    {"nothing", "6", "11"},
+    {"the memory's context", "6", "8"},
+    {"another context", "6", "10"},
+    {"nothing", "6", "10"},
 };
 
 // Those of Read(), in their order.
