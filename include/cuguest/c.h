@@ -116,7 +116,7 @@
 /// The place as the two last parameters of a function of yours, and as it hands them on, so that
 /// incidents name its caller:
 ///
-///   static int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
+///   int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
 ///     return cuguest_guard_enter(guard, job->context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
 ///   }
 ///   #define ENTER(guard, job) enter(guard, job, CUGUEST_HERE)
