@@ -265,7 +265,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to_ref(cuguest_guard* g
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over
 ///            or why the guard could not come back after a cuguest_host_scope
 /// Cost:    none where it is known; of a guard that entered by a handle one driver call, the first
-///          time, and it is one by reference from then on.
+///          time, and it is one by reference from then on. On another thread one call each time.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_ref(const cuguest_guard* guard,
                                                         cuguest_ref* ref);
 
@@ -411,7 +411,8 @@ typedef struct cuguest_residency {
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency* residency,
                                                               const cuguest_ref* ref,
                                                               const char* file, int line);
-/// The thread's own context, for a guard or a cache: good until it is left. No driver call.
+/// The thread's own context, for a guard or a cache: good until it is left. No driver call on that
+/// thread, one on another.
 ///
 /// Errors:  CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if it has not begun; another code if
 ///          the thread has none any more. `ref` names none then.

@@ -147,9 +147,8 @@ BOOST_AUTO_TEST_CASE(takes_a_guard_for_a_reference) {
   const OwnContext a;
   cuguest::PerContext<int> cache;
   const ContextGuard guard(a.get());
-  const auto made = cache.GetOrMake(guard, [](const ContextRef& context) -> absl::StatusOr<int> {
-    return context.ok() ? 7 : 0;
-  });
+  const auto made = cache.GetOrMake(
+      guard, [](const ContextRef& context) -> absl::StatusOr<int> { return context.ok() ? 7 : 0; });
   BOOST_TEST_REQUIRE(made.ok());
   BOOST_TEST(**made == 7);
   ContextGuard again(guard.context());
