@@ -71,6 +71,26 @@ EMBEDDERS = {
           cuguest_acquired_release(&acquired);
           return code;
         }"""),
+    "a cache, in C": ("c", """
+        #include "cuguest/c.h"
+        static cuguest_per_context values;
+        __attribute__((visibility("default"))) int Got(const cuguest_per_context_type* type, const cuguest_ref* ref) {
+          cuguest_per_context_pin pin = {sizeof(pin), {0}};
+          const int code = cuguest_per_context_get(&values, type, ref, &pin);
+          return code != 0 ? code : cuguest_per_context_unpin(&pin);
+        }
+        __attribute__((visibility("default"))) int Closed(void) { return cuguest_per_context_close(&values); }"""),
+    "a cache, in C++": ("cc", """
+        #include "cuguest/per_context.h"
+        namespace {
+        struct Kernels { ~Kernels() {} int module = 0; };
+        alignas(cuguest::PerContext<Kernels>) unsigned char g_cache[sizeof(cuguest::PerContext<Kernels>)];
+        }
+        extern "C" [[gnu::visibility("default")]] int Got(CUcontext context) {
+          auto& cache = *new (g_cache) cuguest::PerContext<Kernels>;
+          const auto got = cache.GetOrMake(context, [](const cuguest::ContextRef&) { return Kernels(); });
+          return got.ok() ? (*got)->module : got.error().code;
+        }"""),
     "everything": ("c", "typedef int Nothing;"),  # with the whole archive
 }
 
