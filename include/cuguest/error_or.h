@@ -39,9 +39,9 @@ class [[nodiscard]] ErrorOr {
   struct HasError<U, std::void_t<decltype(Error(std::declval<const U&>().error()))>>
       : std::true_type {};
   template <typename U>
-  using IfValue = std::enable_if_t<std::is_convertible_v<U&&, T> &&
-                                   !std::is_same_v<std::decay_t<U>, ErrorOr> &&
-                                   !std::is_same_v<std::decay_t<U>, Error>>;
+  using IfValue =
+      std::enable_if_t<std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, ErrorOr> &&
+                       !std::is_same_v<std::decay_t<U>, Error>>;
 
  public:
   /// Errors: of an `error` that is ok(), CUDA_ERROR_UNKNOWN: there is no value.

@@ -130,8 +130,8 @@ class PerContext {
   /// absl::StatusOr<T>, this is an absl::StatusOr<Pin>, and status.h must be included.
   /// Errors: those of `make`; and, if there is no value yet, as follows; none is left then. In
   ///         brackets the code of a status.
-  ///         those of a guard               `context` is empty or was destroyed or reset, and others
-  ///         kBeingMade: CUDA_ERROR_ILLEGAL_STATE [kFailedPrecondition]
+  ///         those of a guard               `context` is empty or was destroyed or reset, and
+  ///         others kBeingMade: CUDA_ERROR_ILLEGAL_STATE [kFailedPrecondition]
   ///                                        called from a `make` of this cache for the same
   ///                                        context, or one that waits for this thread (two caches
   ///                                        that wait for each other hang)

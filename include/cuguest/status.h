@@ -138,10 +138,11 @@ CUGUEST_END_NAMESPACE
 
 /// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
 ///
-/// `declaration`, or a variable, becomes the value of a StatusOr or an ErrorOr, or an object that ToStatus()
-/// takes, such as a PrimaryContext, either moved; if that is not OK, its status is returned from
-/// the function. The expression is evaluated once. The macro is several statements, so an `if`
-/// needs braces around it. A declaration with a comma outside of parentheses needs an alias.
+/// `declaration`, or a variable, becomes the value of a StatusOr or an ErrorOr, or an object that
+/// ToStatus() takes, such as a PrimaryContext, either moved; if that is not OK, its status is
+/// returned from the function. The expression is evaluated once. The macro is several statements,
+/// so an `if` needs braces around it. A declaration with a comma outside of parentheses needs an
+/// alias.
 #define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
   CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
 

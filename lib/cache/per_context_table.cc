@@ -234,7 +234,7 @@ struct PerContextTable::Changes {
   SharedConditionVariable changed;  // an entry is no longer being made, or ended
 };
 
-// Whoever changes entries, or waits for one to change, has this; it holds nothing where there is no
+// What changes entries, or waits for one to change, has this; it holds nothing where there is no
 // entry to change or wait for: see Note [Entries of the parent].
 class PerContextTable::Locked {
  public:

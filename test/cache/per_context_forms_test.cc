@@ -194,11 +194,11 @@ class InC : public Form {
         cuguest_per_context_pin CUGUEST_INIT(cuguest_per_context_pin));
   }
   static Pin Keep(std::unique_ptr<cuguest_per_context_pin> pin) {
-    const std::shared_ptr<cuguest_per_context_pin> held(
-        pin.release(), [](cuguest_per_context_pin* ending) {
-          cuguest_per_context_pin_cleanup(ending);
-          delete ending;
-        });
+    const std::shared_ptr<cuguest_per_context_pin> held(pin.release(),
+                                                        [](cuguest_per_context_pin* ending) {
+                                                          cuguest_per_context_pin_cleanup(ending);
+                                                          delete ending;
+                                                        });
     return {held, &static_cast<Value*>(cuguest_per_context_value(held.get()))->value};
   }
   static bool WasThere(int code) {

@@ -318,7 +318,7 @@ Parameter<int> DeviceNumber() {
 Parameter<cuguest_per_context*> Caches(const Expected& empty) {
   using Cache = cuguest_per_context;
   return Parameter<Cache*>{&Begun<Cache>, StorageBorders<Cache>(empty, {0})}.But("is a copy",
-                                                                               {kIllegalState});
+                                                                                 {kIllegalState});
 }
 Parameter<const cuguest_per_context*> ReadCaches() {
   return {&Begun<cuguest_per_context>, Reads<cuguest_per_context>().borders};

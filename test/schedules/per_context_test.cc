@@ -353,8 +353,7 @@ std::vector<Group> schedules::Groups() {
   const std::vector<std::string> one_beside = {"B", "F", "X"};
   const std::vector<std::string> longer = {"AaF", "XA", "BAb", "FAF"};
   return {
-      InC("first_use_in_c", {{"G", "G"}, {"G", "F"}, {"G", "N"}, {"GF", "G"}, {"GF", "N"}},
-          {2}),
+      InC("first_use_in_c", {{"G", "G"}, {"G", "F"}, {"G", "N"}, {"GF", "G"}, {"GF", "N"}}, {2}),
       InC("first_use_in_c_weak", {{"G", "G"}, {"G", "F"}, {"G", "N"}}, {2, 2}),
       All("forks_beside_a_thread", {"K", "KFXB", "LXB"}, {"A", "F", "X", "AaF"}, {1}),
       All("two_threads_one_operation", one, one, every) + All("", {"D"}, one_beside, every),
