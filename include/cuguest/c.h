@@ -614,9 +614,6 @@ CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared
 /// passed to each function. They return by `return`, and leave the stack of contexts as they found
 /// it; what they leave there all the same is taken off. They may call the cache, but for
 /// cuguest_per_context_close(), and `make` not for the value that it is making.
-///
-///   static const cuguest_per_context_type kernels_type = {
-///       sizeof(kernels_type), sizeof(struct kernels), 0, &load, &unload, NULL, NULL};
 typedef struct cuguest_per_context_type {
   size_t size;
   size_t value_size;  ///< in bytes, at least 1

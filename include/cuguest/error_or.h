@@ -4,11 +4,9 @@
 /// `ErrorOr<T>` is a value, or the `Error` that says why there is none: what absl::StatusOr is
 /// where there is Abseil.
 ///
-///   cuguest::ErrorOr<Kernels> Load();
-///
-///   cuguest::ErrorOr<Kernels> kernels = Load();
+///   const cuguest::ErrorOr<Kernels> kernels = LoadKernels();
 ///   if (!kernels.ok()) return kernels.error().code;
-///   kernels->Blur(image);
+///   return kernels->Blur(image);
 
 #ifndef CUGUEST_ERROR_OR_H_
 #define CUGUEST_ERROR_OR_H_

@@ -104,6 +104,7 @@ PROGRAM = """
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
 
 template <typename Function>
@@ -133,6 +134,15 @@ int main() {
     const cuguest::AcquiredGuard guard(cuguest::Device::Borrow(0));
     if (!shared.ok() || !guard.ok()) return 5;
     if (get(&now) != CUDA_SUCCESS || now != mine || guard.context() != shared.context()) return 6;
+  }
+  {
+    cuguest::PerContext<int> numbers;
+    const auto made = numbers.GetOrMake(mine, [](const cuguest::ContextRef& context) -> cuguest::ErrorOr<int> {
+      return context.id() != 0 ? 7 : 0;
+    });
+    if (!made.ok() || **made != 7 || numbers.Find(mine).get() != made->get()) return 10;
+    const auto none = numbers.GetOrMake(CUcontext(), [](const cuguest::ContextRef&) { return 8; });
+    if (none.error().code != CUDA_ERROR_INVALID_CONTEXT || numbers.size() != 1) return 11;
   }
   char text[200];
   if (get(&now) != CUDA_SUCCESS || now != nullptr) return 7;

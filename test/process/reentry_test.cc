@@ -41,6 +41,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
+#include "cuguest/status.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"
 #include "test/support/scenario.h"
