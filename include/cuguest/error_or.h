@@ -6,7 +6,7 @@
 ///
 ///   cuguest::ErrorOr<Kernels> kernels = Load(context);
 ///   if (!kernels.ok()) return kernels.error().code;
-///   kernels->Blur(image);
+///   return kernels->Blur(image);
 
 #ifndef CUGUEST_ERROR_OR_H_
 #define CUGUEST_ERROR_OR_H_

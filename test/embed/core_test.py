@@ -5,7 +5,7 @@
 cuguest-core is for embedders without Abseil and libstdc++: what its archive needs is in the C library and the
 compiler's runtime; its headers bring none of Abseil's; an embedder that the C compiler's driver links, without
 libstdc++, guards a context; copies with suffixes of the namespace stand side by side in a program; and a guard costs it at most
-29 KB, and with references and texts 40, where the archive is optimised.
+29 KB, and with references and texts, or a cache, 37, where the archive is optimised.
 """
 
 import re
@@ -71,6 +71,26 @@ EMBEDDERS = {
           cuguest_acquired_release(&acquired);
           return code;
         }"""),
+    "a cache, in C": ("c", """
+        #include "cuguest/c.h"
+        static cuguest_per_context values;
+        __attribute__((visibility("default"))) int Got(const cuguest_per_context_type* type, const cuguest_ref* ref) {
+          cuguest_per_context_pin pin = {sizeof(pin), {0}};
+          const int code = cuguest_per_context_get(&values, type, ref, &pin);
+          return code != 0 ? code : cuguest_per_context_unpin(&pin);
+        }
+        __attribute__((visibility("default"))) int Closed(void) { return cuguest_per_context_close(&values); }"""),
+    "a cache, in C++": ("cc", """
+        #include "cuguest/per_context.h"
+        namespace {
+        struct Kernels { ~Kernels() {} int module = 0; };
+        alignas(cuguest::PerContext<Kernels>) unsigned char g_cache[sizeof(cuguest::PerContext<Kernels>)];
+        }
+        extern "C" [[gnu::visibility("default")]] int Got(CUcontext context) {
+          auto& cache = *new (g_cache) cuguest::PerContext<Kernels>;
+          const auto got = cache.GetOrMake(context, [](const cuguest::ContextRef&) { return Kernels(); });
+          return got.ok() ? (*got)->module : got.error().code;
+        }"""),
     "everything": ("c", "typedef int Nothing;"),  # with the whole archive
 }
 
@@ -84,6 +104,7 @@ PROGRAM = """
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
 
 template <typename Function>
@@ -113,6 +134,15 @@ int main() {
     const cuguest::AcquiredGuard guard(cuguest::Device::Borrow(0));
     if (!shared.ok() || !guard.ok()) return 5;
     if (get(&now) != CUDA_SUCCESS || now != mine || guard.context() != shared.context()) return 6;
+  }
+  {
+    cuguest::PerContext<int> numbers;
+    const auto made = numbers.GetOrMake(mine, [](const cuguest::ContextRef& context) -> cuguest::ErrorOr<int> {
+      return context.id() != 0 ? 7 : 0;
+    });
+    if (!made.ok() || **made != 7 || numbers.Find(mine).get() != made->get()) return 10;
+    const auto none = numbers.GetOrMake(CUcontext(), [](const cuguest::ContextRef&) { return 8; });
+    if (none.error().code != CUDA_ERROR_INVALID_CONTEXT || numbers.size() != 1) return 11;
   }
   char text[200];
   if (get(&now) != CUDA_SUCCESS || now != nullptr) return 7;
@@ -241,6 +271,8 @@ with scratch() as tmp:
         check("a guard costs at most 29 KB", 0 < sizes["a guard"] - sizes["nothing"] <= LIMIT, sizes)
         three = "a guard, a ref and texts, in C"
         check("with a ref and texts, at most 37 KB", 0 < sizes[three] - sizes["nothing"] <= LIMIT_OF_THREE, sizes)
+        cache = "a cache, in C"
+        check("so does a cache with the guard that it enters by", 0 < sizes[cache] - sizes["nothing"] <= LIMIT_OF_THREE, sizes)
         check("and 49 KB without any flag of the linker", 0 < plain[three] - plain["nothing"] <= LIMIT_OF_THREE + 3 * 4096, plain)
     check("what is not called is left out", sizes["a guard, in C"] < sizes["acquiring and a guard, in C"] < sizes["everything"],
           sizes)

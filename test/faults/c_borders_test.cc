@@ -705,7 +705,9 @@ std::vector<Row> Values() {
   return {
       BORDERS_OF(cuguest_per_context_get, {}, Caches({0}), OfType(), Names(), Begins<Pin>()),
       MakeRow("cuguest_per_context_get: makes it", std::function(&cuguest_per_context_get),
-              AsksDriver(), Parameter<Cache*>{&Fresh<Cache>, {}}, OfType(), Names(), Begins<Pin>()),
+              AsksDriver(), Parameter<Cache*>{&Fresh<Cache>, {}},
+              Parameter<const cuguest_per_context_type*>{OfType().valid, {}}, Names(),
+              Begins<Pin>()),
       BORDERS_OF(cuguest_per_context_find, {}, Caches({kNotFound}), Cached(), Begins<Pin>()),
       MakeRow("cuguest_per_context_value", std::function([](const Pin* pin) {
                 return cuguest_per_context_value(pin) != nullptr ? 0 : kRefuses;

@@ -339,7 +339,8 @@ std::vector<Call> Holders() {
   };
 }
 
-// A value is memory of its context.
+// A value is memory of its context, which is over in none of these calls: what is given up can be
+// freed all the same.
 int Allocate(const cuguest_ref*, void* value, void*) {
   return RAW(cuMemAlloc)(static_cast<CUdeviceptr*>(value), 64);
 }
@@ -347,7 +348,7 @@ void Free(void* value, void*) {
   static_cast<void>(RAW(cuMemFree)(*static_cast<CUdeviceptr*>(value)));
 }
 const cuguest_per_context_type kMemory = {
-    sizeof(kMemory), sizeof(CUdeviceptr), 0, &Allocate, &Free, nullptr, nullptr};
+    sizeof(kMemory), sizeof(CUdeviceptr), 0, &Allocate, &Free, &Free, nullptr};
 
 // use(cache, ref), where memory was allocated in `home`, and nothing is pinned.
 template <typename Use>

@@ -43,6 +43,7 @@
 #include "cuguest/objects/kernel.h"
 #include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
+#include "cuguest/status.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/objects/code/function_in_context.h"
 
