@@ -135,7 +135,7 @@ def test_what_is_no_device(driver, device, kind):
 
 def test_wrong_arguments(driver, two):
     host, guest = two
-    for ask in (cuguest.acquire, lambda: cuguest.acquire(cuguest.ContextRef(guest)), lambda: cuguest.acquire(guest),
+    for ask in (lambda: cuguest.acquire(None), lambda: cuguest.acquire(cuguest.ContextRef(guest)), lambda: cuguest.acquire(guest),
                 lambda: cuguest.acquire(object(), device=0), cuguest.shared, lambda: cuguest.shared(True),
                 lambda: cuguest.shared("x")):
         with pytest.raises(TypeError):
