@@ -113,12 +113,12 @@ PyObject* HomeContext(PyObject* object, void*) {
 
 PyMethodDef methods[] = {
     {"check", HomeCheck, METH_NOARGS,
-     "check()\n--\n\nBetween two tasks: the context is alive and current when it returns; another "
+     "check($self, /)\n--\n\nBetween two tasks: the context is alive and current when it returns; another "
      "one that a task has left is a CuguestWarning. cuguest.Error where it was destroyed or reset: "
      "the thread has what it had before then, or with reenter=True is in the next primary context, "
      "once that is active."},
     {"release", HomeRelease, METH_NOARGS,
-     "release()\n--\n\nEnds it now: the thread's stack of contexts is as it was, and nothing is "
+     "release($self, /)\n--\n\nEnds it now: the thread's stack of contexts is as it was, and nothing is "
      "held. Once it is released, nothing."},
     kEnterMethod<Entry>,
     {"__exit__", HomeExit, METH_VARARGS, nullptr},
