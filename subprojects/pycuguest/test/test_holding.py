@@ -75,6 +75,28 @@ def test_acquire_any(inactive):
     assert inactive.stack() == [host]
 
 
+def test_device_of_another_number(inactive):
+    """Any context is that of the first device that has an active one."""
+    try:
+        acquired = cuguest.acquire(device=1, create="keep")
+    except cuguest.Error as error:
+        assert error.name == "CUDA_ERROR_INVALID_DEVICE"
+        pytest.skip("there is one device")
+    with acquired:
+        assert acquired.source == "created" and acquired.device == 1
+    try:
+        with cuguest.acquire() as any_one:
+            assert any_one.device == 1 and any_one.context == acquired.context
+            stream = type("Stream", (), {"__cuda_stream__": (0, 1)})()  # of no device that it says
+            with cuguest.guard(any_one), cuguest.acquire(stream) as found:
+                assert found.device == 1 and found.source == "current"
+        cuguest.release_kept(0)
+        assert inactive.is_active(1)
+    finally:
+        cuguest.release_kept(1)
+    assert not inactive.is_active(1) and not inactive.is_active(0)
+
+
 def test_acquired_is_held_where_asked_to(inactive):
     with cuguest.retain_primary(0) as primary, cuguest.guard(primary):
         found = cuguest.acquire(device=0)
@@ -100,11 +122,9 @@ def test_created_context_is_not_held(driver, two):
         found.hold()
     assert raised.value.name == "CUDA_ERROR_NOT_SUPPORTED" and not found.holds
     driver.destroy(guest)
-    for ask in (found.hold, lambda: found.device):
-        with pytest.raises(cuguest.Error) as raised:
-            ask()
-        assert raised.value.code == 709
-    assert driver.stack() == [host]
+    with pytest.raises(cuguest.Error) as raised:
+        found.hold()
+    assert raised.value.code == 709 and driver.stack() == [host]
 
 
 def test_held_and_released_by_many_threads(inactive):

@@ -50,10 +50,9 @@ class Entry {
     const bool is_handle = way.kind == Way::kHandle;
     const CUcontext context = is_handle ? HandleOf<CUcontext>(way.number) : way.ref.get();
     const cuguest_ref ref = {sizeof(cuguest_ref), context, way.ref.id()};
-    const int code = is_handle ? cuguest_guard_enter(&given_, context, CUGUEST_ELIDE, place.file,
-                                                     place.line)
-                               : cuguest_guard_enter_ref(&given_, &ref, CUGUEST_ELIDE, place.file,
-                                                         place.line);
+    const int code =
+        is_handle ? cuguest_guard_enter(&given_, context, CUGUEST_ELIDE, place.file, place.line)
+                  : cuguest_guard_enter_ref(&given_, &ref, CUGUEST_ELIDE, place.file, place.line);
     if (code != 0) Raise(code, "enter context", context);
     return code == 0;
   }

@@ -107,8 +107,8 @@ constexpr PyMethodDef kExitMethod = {"__exit__", HolderRelease<Held>, METH_VARAR
 
 PyMethodDef acquired_methods[] = {
     {"hold", AcquiredHold, METH_NOARGS,
-     "hold($self, /)\n--\n\nTakes a reference to the primary context where there is none yet: for what "
-     "works with the context later, or on another thread. cuguest.Error "
+     "hold($self, /)\n--\n\nTakes a reference to the primary context where there is none yet: for "
+     "what works with the context later, or on another thread. cuguest.Error "
      "(CUDA_ERROR_NOT_SUPPORTED) of a context that somebody has created."},
     kReleaseMethod<Acquired>,
     kEnterMethod,

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "cuguest/thread_home.h"
 #include "context_ref.h"
+#include "cuguest/thread_home.h"
 #include "scope.h"
 
 namespace pycuguest {
@@ -47,8 +47,7 @@ class Entry {
   // Only what is over may have to be found anew, and held.
   Error Check() {
     Error error;
-    Unlocked(if_over_ == IfOver::kReenter && !context().IsAlive(),
-             [&] { error = home_->Check(); });
+    Unlocked(if_over_ == IfOver::kReenter && !context().IsAlive(), [&] { error = home_->Check(); });
     return error;
   }
 
@@ -113,13 +112,13 @@ PyObject* HomeContext(PyObject* object, void*) {
 
 PyMethodDef methods[] = {
     {"check", HomeCheck, METH_NOARGS,
-     "check($self, /)\n--\n\nBetween two tasks: the context is alive and current when it returns; another "
-     "one that a task has left is a CuguestWarning. cuguest.Error where it was destroyed or reset: "
-     "the thread has what it had before then, or with reenter=True is in the next primary context, "
-     "once that is active."},
+     "check($self, /)\n--\n\nBetween two tasks: the context is alive and current when it returns; "
+     "another one that a task has left is a CuguestWarning. Where the context was destroyed or "
+     "reset, the thread has what it had before, and this raises cuguest.Error; with reenter=True "
+     "only until the next primary context is active, which the thread is in then."},
     {"release", HomeRelease, METH_NOARGS,
-     "release($self, /)\n--\n\nEnds it now: the thread's stack of contexts is as it was, and nothing is "
-     "held. Once it is released, nothing."},
+     "release($self, /)\n--\n\nEnds it now: the thread's stack of contexts is as it was, and "
+     "nothing is held. Once it is released, nothing."},
     kEnterMethod<Entry>,
     {"__exit__", HomeExit, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -229,8 +229,7 @@ int Execute(PyObject* module) {
                   AddType(module, "SharedContext", &shared_spec, &state->shared_type) &&
                   AddType(module, "guard", &guard_spec, nullptr) &&
                   AddType(module, "home", &home_spec, nullptr) &&
-                  AddType(module, "host_scope", &host_scope_spec, nullptr) &&
-                  AddNumbers(module);
+                  AddType(module, "host_scope", &host_scope_spec, nullptr) && AddNumbers(module);
   return ok ? 0 : -1;
 }
 

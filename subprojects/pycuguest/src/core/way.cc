@@ -144,8 +144,7 @@ bool WayOf(PyObject* tuple, Way* way) {
 
 bool DeviceOf(PyObject* number, int* device) {
   PyObject* const check = FromPython("device_number");
-  PyObject* const checked =
-      check != nullptr ? PyObject_CallFunction(check, "O", number) : nullptr;
+  PyObject* const checked = check != nullptr ? PyObject_CallFunction(check, "O", number) : nullptr;
   Py_XDECREF(check);
   if (checked == nullptr) return false;
   const long value = PyLong_AsLong(checked);
