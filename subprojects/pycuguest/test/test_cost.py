@@ -106,3 +106,12 @@ def test_calls_of_a_check(driver, two, more, calls):
         before = driver.total_calls()
         home.check()
         assert driver.total_calls() - before == calls
+
+
+def test_calls_of_holding_twice(driver):
+    if not driver.is_simulated:
+        pytest.skip("a real driver counts no calls")
+    with cuguest.retain_primary(0) as held:
+        before = driver.total_calls()
+        held.hold()
+        assert driver.total_calls() == before

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """acquire(), retain_primary(), release_kept(), shared(), Primary, free_memory()."""
 
+import ctypes
 import threading
 
 import pytest
@@ -102,7 +103,6 @@ def test_acquired_is_held_where_asked_to(inactive):
         found = cuguest.acquire(device=0)
         assert found.source == "current" and not found.holds and found.device == 0 and primary.holds
         found.hold()
-        found.hold()
         assert found.holds
         primary.release()
         assert inactive.is_active()
@@ -112,6 +112,19 @@ def test_acquired_is_held_where_asked_to(inactive):
         with pytest.raises(cuguest.Error, match="released") as raised:
             ask()
         assert raised.value.name == "CUDA_ERROR_ILLEGAL_STATE"
+
+
+def test_released_while_it_is_being_held(inactive):
+    """Other threads run meanwhile: here it is the driver that has it released."""
+    if not inactive.is_simulated:
+        pytest.skip("needs the simulated driver, which says when it is called")
+    with cuguest.retain_primary(0) as primary, cuguest.guard(primary):
+        found = cuguest.acquire(device=0)
+        release = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda _: found.release())
+        with inactive.on_every_call(release):
+            found.hold()
+        assert not found.holds
+    assert not inactive.is_active()
 
 
 def test_created_context_is_not_held(driver, two):

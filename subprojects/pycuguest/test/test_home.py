@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import cuguest
+from cuguest import _python
 from conftest import compile_library, on_a_thread, stream_of
 from test_protocols import OBJECTS, Streamed
 
@@ -244,15 +245,44 @@ def test_thread_that_ends_in_it(driver, two, incidents, quiet):
     assert driver.stack() == [two[0]] and [one.is_repaired for one in incidents] == [False]
 
 
-def test_stream_that_went_with_its_context(driver, two):
+@pytest.mark.parametrize("first", [cuguest.home, cuguest.acquire, cuguest.guard], ids=["home", "acquire", "guard"])
+@pytest.mark.parametrize("then", [cuguest.home, cuguest.acquire], ids=["home", "acquire"])
+def test_stream_that_went_with_its_context(driver, two, first, then):
     """The driver crashes on its handle, so it is not asked again for an object that was seen before."""
     host, guest = two
     stream = Streamed((0, driver.stream(guest)))
-    with cuguest.home(stream):
+    with first(stream):
         pass
     driver.destroy(guest)
     with pytest.raises(cuguest.Error, match="make another stream"):
-        cuguest.home(stream).__enter__()
+        with then(stream):
+            pass
+    assert driver.stack() == [host]
+
+
+@pytest.mark.parametrize("enter", [cuguest.home, cuguest.acquire, cuguest.guard], ids=["home", "acquire", "guard"])
+def test_stream_is_noted_once(driver, two, monkeypatch, enter):
+    _, guest = two
+    noted, note = [], _python.note_stream
+    monkeypatch.setattr(_python, "note_stream", lambda *what: [noted.append(what), note(*what)])
+    stream = Streamed((0, driver.stream(guest)))
+    for _ in range(3):
+        with enter(stream):
+            pass
+    assert noted == [(stream, stream.given[1], cuguest.ContextRef(guest))]
+
+
+@pytest.mark.parametrize("enter", [cuguest.home, cuguest.guard], ids=["home", "guard"])
+def test_stream_that_cannot_be_noted(driver, two, monkeypatch, enter):
+    """As where a signal's handler raises there: it is not entered."""
+    host, guest = two
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_python, "note_stream", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        enter(Streamed((0, driver.stream(guest)))).__enter__()
     assert driver.stack() == [host]
 
 

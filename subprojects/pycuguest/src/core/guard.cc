@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "cuguest/acquired_guard.h"
-#include "cuguest/c.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "scope.h"
 
@@ -11,21 +11,22 @@ namespace pycuguest {
 namespace {
 
 using cuguest::AcquiredGuard;
+using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Error;
 using cuguest::GuardMode;
 using cuguest::IfInactive;
 using cuguest::Location;
 
-// By a handle or a ref, of what the caller keeps alive, a cuguest_guard; else what finds the
-// context, holds it and is inside it in one.
+// Of what the caller keeps alive, by a handle or a ref; or of what it finds, and holds.
 class Entry {
  public:
   bool Enter(PyObject* what, const Way& way, const Place& place) {
-    if (way.kind == Way::kHandle || way.kind == Way::kRef) return EnterGiven(way, place);
+    const Location where = {place.file, place.line};
+    if (way.kind == Way::kHandle || way.kind == Way::kRef) return EnterGiven(way, where);
     Error error;
     Unlocked(way.MayBlock(), [&] {
-      Find(way, {place.file, place.line});
+      Find(way, where);
       if (found_->ok()) return;
       error = found_->error();
       found_.reset();
@@ -40,21 +41,25 @@ class Entry {
   }
 
   void End() {
-    if (!found_.has_value()) return cuguest_guard_cleanup(&given_);
+    given_.reset();
+    if (!found_.has_value()) return;
     // The last reference to a context may be the guard's.
     Unlocked(found_->acquired().holds(), [this] { found_.reset(); });
   }
 
  private:
-  bool EnterGiven(const Way& way, const Place& place) {
-    const bool is_handle = way.kind == Way::kHandle;
-    const CUcontext context = is_handle ? HandleOf<CUcontext>(way.number) : way.ref.get();
-    const cuguest_ref ref = {sizeof(cuguest_ref), context, way.ref.id()};
-    const int code =
-        is_handle ? cuguest_guard_enter(&given_, context, CUGUEST_ELIDE, place.file, place.line)
-                  : cuguest_guard_enter_ref(&given_, &ref, CUGUEST_ELIDE, place.file, place.line);
-    if (code != 0) Raise(code, "enter context", context);
-    return code == 0;
+  bool EnterGiven(const Way& way, Location where) {
+    const CUcontext context = HandleOf<CUcontext>(way.number);
+    if (way.kind == Way::kHandle) {
+      given_.emplace(context, GuardMode::kElide, where);
+    } else {
+      given_.emplace(way.ref, GuardMode::kElide, where);
+    }
+    if (given_->ok()) return true;
+    const CUresult code = given_->result();
+    given_.reset();
+    Raise(code, "enter context", way.kind == Way::kHandle ? context : way.ref.get());
+    return false;
   }
 
   void Find(const Way& way, Location where) {
@@ -73,7 +78,7 @@ class Entry {
     }
   }
 
-  cuguest_guard given_ = CUGUEST_INIT(cuguest_guard);
+  std::optional<ContextGuard> given_;
   std::optional<AcquiredGuard> found_;
 };
 

@@ -2,8 +2,7 @@
 //
 // The part of the package in C++, for the limited API of CPython 3.9. Scopes are in the storage of
 // a Python object: no signal's handler runs between entering and being noted, and one that is
-// dropped is left. Those that enter what is given are of cuguest/c.h. What finds or holds a context
-// is the core's C++, whose errors name the object.
+// dropped is left. What finds or holds a context is the core's C++, whose errors name the object.
 //
 // What is called back, on slow paths alone, is the module cuguest._python, of which each
 // interpreter has its own.
