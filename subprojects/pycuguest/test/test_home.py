@@ -13,7 +13,7 @@ import pytest
 
 import cuguest
 from cuguest import _python
-from conftest import compile_library, on_a_thread, stream_of
+from conftest import array_at, compile_library, on_a_thread, stream_of
 from test_protocols import OBJECTS, Streamed
 
 GIVEN = {
@@ -281,8 +281,9 @@ def test_stream_that_cannot_be_noted(driver, two, monkeypatch, enter):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_python, "note_stream", interrupt)
+    one = enter(Streamed((0, driver.stream(guest))))
     with pytest.raises(KeyboardInterrupt):
-        enter(Streamed((0, driver.stream(guest)))).__enter__()
+        one.__enter__()
     assert driver.stack() == [host]
 
 
@@ -294,8 +295,8 @@ def test_fork_in_the_block(driver, two):
             try:
                 home.check()
                 code = 1
-            except cuguest.Error:
-                code = 0
+            except cuguest.Error as error:
+                code = error.name != "CUDA_ERROR_NOT_INITIALIZED"
             home.release()
             os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
@@ -384,50 +385,103 @@ def test_end_of_the_interpreter(python, hold):
     assert (code, said) == (0, "end\n")
 
 
+@pytest.mark.parametrize("scope", [cuguest.guard, cuguest.home], ids=["guard", "home"])
+def test_busy_scope_refuses(inactive, scope):
+    """What another thread does with it while the driver is asked: here it is the driver that does it."""
+    if not inactive.is_simulated:
+        pytest.skip("needs the simulated driver, which says when it is called")
+    names = []
+
+    def use(_):
+        for call in (one.__enter__, lambda: one.__exit__(None, None, None), getattr(one, "check", one.__enter__)):
+            try:
+                call()
+                names.append("done")
+            except cuguest.Error as error:
+                names.append(error.name)
+
+    def times(what):
+        names.clear()
+        with inactive.on_every_call(ctypes.CFUNCTYPE(None, ctypes.c_char_p)(use)):
+            what()
+        assert set(names) == {"CUDA_ERROR_ILLEGAL_STATE"}
+
+    with cuguest.retain_primary(0):
+        one = scope(cuguest.Primary(0), **({"hold": True} if scope is cuguest.home else {}))
+        times(one.__enter__)
+        times(lambda: one.__exit__(None, None, None))
+    assert not inactive.is_active() and inactive.stack() == []
+
+
 LOCK = """
     #include <string.h>
     static int (*holds_lock)(void);
+    static const char* watched;
     static int with, without;
-    void watch(int (*check)(void)) { holds_lock = check; }
+    void watch(int (*check)(void), const char* name) {
+      holds_lock = check, watched = name, with = without = 0;
+    }
     void called(const char* name) {
-      if (strcmp(name, "cuDevicePrimaryCtxRelease") == 0) holds_lock() ? ++with : ++without;
+      if (strcmp(name, watched) == 0) holds_lock() ? ++with : ++without;
     }
     int counted(int locked) { return locked ? with : without; }
 """
 
 
-def test_other_threads_run_while_it_releases(inactive, tmp_path):
-    """The last reference destroys the context, which takes its time."""
+def hold(driver):
+    held = cuguest.retain_primary(0)
+    with cuguest.home(device=0, hold=True):
+        held.release()
+
+
+def drop(driver):
+    held = cuguest.retain_primary(0)
+    home = cuguest.home(device=0, hold=True)
+    home.__enter__()
+    held.release()
+
+
+def reenter(driver):
+    with cuguest.retain_primary(0), cuguest.home(device=0, reenter=True) as home:
+        driver.cuDevicePrimaryCtxReset_v2(0)
+        with cuguest.retain_primary(0):
+            home.check()
+
+
+def create(driver):
+    with cuguest.guard(cuguest.Primary(0, create=True)):
+        pass
+
+
+def keep(driver):
+    cuguest.acquire(device=0, create="keep").release()
+    cuguest.release_kept()
+
+
+def find(driver):
+    array = array_at(driver.memory(driver.create()))
+    with cuguest.guard(array):
+        pass
+
+
+@pytest.mark.parametrize("work, name, times", [
+    (hold, "cuDevicePrimaryCtxRetain", 2), (hold, "cuDevicePrimaryCtxRelease", 2),
+    (drop, "cuDevicePrimaryCtxRelease", 2),
+    # Two are the owner's.
+    (reenter, "cuDevicePrimaryCtxRetain", 4), (reenter, "cuDevicePrimaryCtxRelease", 4),
+    (create, "cuDevicePrimaryCtxRetain", 1), (create, "cuDevicePrimaryCtxRelease", 1),
+    (keep, "cuDevicePrimaryCtxRetain", 2), (keep, "cuDevicePrimaryCtxRelease", 2),
+    (find, "cuPointerGetAttribute", 1),
+])
+def test_other_threads_run_meanwhile(inactive, tmp_path, work, name, times):
+    """The interpreter's lock is open over calls that take the driver's lock, or may create or destroy a context."""
     if not inactive.is_simulated:
         pytest.skip("needs the simulated driver, which says when it is called")
     compile_library(tmp_path, "liblock.so", LOCK)
     lock = ctypes.CDLL(str(tmp_path / "liblock.so"))
-    lock.watch(ctypes.pythonapi.PyGILState_Check)
-
-    def released(work):
-        before = lock.counted(0)
-        with inactive.on_every_call(lock.called):
-            work()
-        return lock.counted(0) - before
-
-    def hold():
-        held = cuguest.retain_primary(0)
-        with cuguest.home(device=0, hold=True):
-            held.release()
-
-    def drop():
-        held = cuguest.retain_primary(0)
-        home = cuguest.home(device=0, hold=True)
-        home.__enter__()
-        held.release()
-
-    def guard():
-        with cuguest.guard(cuguest.Primary(0, create=True)):
-            pass
-
-    def keep():
-        cuguest.acquire(device=0, create="keep").release()
-        cuguest.release_kept()
-
-    assert [released(work) for work in (hold, drop, guard, keep)] == [2, 2, 1, 2]
-    assert lock.counted(1) == 0 and not inactive.is_active()
+    watched = name.encode()
+    lock.watch(ctypes.pythonapi.PyGILState_Check, watched)
+    with inactive.on_every_call(lock.called):
+        work(inactive)
+    assert (lock.counted(0), lock.counted(1)) == (times, 0)
+    assert not inactive.is_active()
