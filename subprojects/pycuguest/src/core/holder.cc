@@ -8,7 +8,6 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device.h"
 #include "cuguest/shared_context.h"
-#include "way.h"
 
 namespace pycuguest {
 namespace {

@@ -21,7 +21,8 @@ using cuguest::Error;
 using cuguest::IfInactive;
 using cuguest::PrimaryContext;
 
-// For the process. Not destroyed: at its end the driver may be gone.
+// What IfInactive::kCreateAndKeep asks for, also of Way::kPrimary, which the core's own does not
+// know. For the process, and not destroyed: at its end the driver may be gone.
 union Kept {
   constexpr Kept() : keeper() {}
   ~Kept() {}

@@ -39,20 +39,12 @@ bool DeviceOf(PyObject* number, int* device);
 // Finds the context. It may block: call it where other threads may run Python code.
 cuguest::Acquired Acquire(const Way& way);
 
-// Gives back what IfInactive::kCreateAndKeep has kept: of `device`, or with -1 of all.
+// Gives back what Acquire() has kept for the process: of `device`, or with -1 of all.
 cuguest::Error ReleaseKept(int device);
 
 // Has cuguest._python note that the stream of `what`, to which `way` led, is one of `context`.
 // False with an exception set.
 bool NoteStream(PyObject* what, const Way& way, const cuguest::ContextRef& context);
-
-// Makes `call`; where it may block, other threads run Python code meanwhile.
-template <typename Call>
-void Unlocked(bool may_block, Call call) {
-  PyThreadState* const state = may_block ? PyEval_SaveThread() : nullptr;
-  call();
-  if (state != nullptr) PyEval_RestoreThread(state);
-}
 
 }  // namespace pycuguest
 
