@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The driver that the tests find, by ctypes: the simulated one, or a real one."""
 
+import contextlib
 import ctypes
 import os
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 
 import pytest
@@ -82,6 +84,26 @@ class Driver:
         self.pop()
         return made.value
 
+    def control(self, place, result, *arguments):
+        """A function of the simulated driver's own, by its place in the table of its driver/control.h."""
+        table = self.calls.cudasimControl
+        table.restype = ctypes.POINTER(ctypes.c_void_p)
+        assert table()[0] & 0xFFFFFFFF == 15, "another table than that of driver/control.h"
+        return ctypes.CFUNCTYPE(result, *arguments)(table()[place])
+
+    @contextlib.contextmanager
+    def on_every_call(self, function):
+        """Has `function` of C called, with a name, for each call of the simulated driver."""
+        call = self.control(10, None, ctypes.c_void_p)
+        call(ctypes.cast(function, ctypes.c_void_p))
+        try:
+            yield
+        finally:
+            call(None)
+
+    def total_calls(self):
+        return self.control(12, ctypes.c_uint64)()
+
     def is_active(self, device=0):
         flags, active = ctypes.c_uint(), ctypes.c_int()
         self.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
@@ -135,6 +157,42 @@ def quiet():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cuguest.CuguestWarning)
         yield
+
+
+@pytest.fixture
+def inactive(driver):
+    """Nobody holds the primary context of device 0."""
+    if driver.is_active():
+        pytest.skip("somebody in this process holds the primary context")
+    return driver
+
+
+def on_a_thread(function):
+    """What it returns or raises there."""
+    got = []
+
+    def run():
+        try:
+            got.append((function(), None))
+        except BaseException as error:
+            got.append((None, error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if got[0][1] is not None:
+        raise got[0][1]
+    return got[0][0]
+
+
+def stream_of(number):
+    """What has that stream, and is on device 0."""
+    return type("Stream", (), {"__cuda_stream__": (0, number), "device_id": 0})()
+
+
+def array_at(pointer):
+    """What is there, on device 0; empty at 0."""
+    return type("Array", (), {"__cuda_array_interface__": {"data": (pointer, False)}, "device_id": 0})()
 
 
 def python(script, *arguments, **environment):

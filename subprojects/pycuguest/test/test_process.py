@@ -10,25 +10,7 @@ import warnings
 import pytest
 
 import cuguest
-from conftest import compile_library
-
-
-def on_a_thread(function):
-    """What it returns or raises there."""
-    got = []
-
-    def run():
-        try:
-            got.append((function(), None))
-        except BaseException as error:
-            got.append((None, error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if got[0][1] is not None:
-        raise got[0][1]
-    return got[0][0]
+from conftest import compile_library, on_a_thread
 
 
 def test_each_thread_has_its_own(driver, two):

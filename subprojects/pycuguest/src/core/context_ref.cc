@@ -84,6 +84,20 @@ PyType_Spec ref_spec = {"cuguest.ContextRef", sizeof(Ref), 0, Py_TPFLAGS_DEFAULT
 
 bool IsRef(PyObject* object) { return HasSlot(object, Py_tp_repr, AsSlot(RefRepr)); }
 
+PyObject* NewRef(PyTypeObject* type, const cuguest::ContextRef& context) {
+  Ref* const made = New<Ref>(type);
+  if (made != nullptr) made->ref = {sizeof(cuguest_ref), context.get(), context.id()};
+  return reinterpret_cast<PyObject*>(made);
+}
+
+PyObject* MakeRef(const cuguest::ContextRef& context) {
+  PyObject* const type = FromPython("ContextRef");
+  if (type == nullptr) return nullptr;
+  PyObject* const made = NewRef(reinterpret_cast<PyTypeObject*>(type), context);
+  Py_DECREF(type);
+  return made;
+}
+
 bool ContextOf(PyObject* number, CUcontext* context) {
   const Number value = PyLong_AsUnsignedLongLong(number);
   if (PyErr_Occurred()) {

@@ -6,12 +6,14 @@
 
 #include "context_ref.h"
 #include "cuguest/acquire.h"
+#include "cuguest/device.h"
 #include "cuguest/shared_context.h"
 
 namespace pycuguest {
 namespace {
 
 using cuguest::Acquired;
+using cuguest::Device;
 using cuguest::Error;
 using cuguest::SharedContext;
 
@@ -25,6 +27,10 @@ void HolderDealloc(PyObject* self) {
   HolderOf<Held>(self)->held.~Held();
   Py_XDECREF(HolderOf<Held>(self)->ref);
   Free(self);
+}
+
+PyObject* RaiseReleased(const char* doing) {
+  return Raise(CUDA_ERROR_ILLEGAL_STATE, doing, "hold it for as long as its context is needed");
 }
 
 // Held by this call alone while the interpreter's lock is open.
@@ -57,17 +63,61 @@ PyObject* AcquiredSource(PyObject* self, void*) {
   return PyUnicode_FromString(names[static_cast<int>(HolderOf<Acquired>(self)->held.source())]);
 }
 
+// A copy is held, so that the object is as it was meanwhile.
+PyObject* AcquiredHold(PyObject* self, PyObject*) {
+  Acquired& held = HolderOf<Acquired>(self)->held;
+  if (!held.ok()) return RaiseReleased("hold what was released");
+  if (held.holds()) Py_RETURN_NONE;
+  Acquired more = held;
+  Error error;
+  Unlocked(true, [&] { error = more.Hold(); });
+  if (!error.ok()) return Raise(error);
+  // Where another thread has held it, or released it, that stays.
+  if (held.ok() && !held.holds()) held = std::move(more);
+  Unlocked(more.holds(), [&] { more = Acquired(); });
+  Py_RETURN_NONE;
+}
+
+PyObject* AcquiredHolds(PyObject* self, void*) {
+  return PyBool_FromLong(HolderOf<Acquired>(self)->held.holds());
+}
+
+PyObject* AcquiredDevice(PyObject* self, void*) {
+  const Acquired& held = HolderOf<Acquired>(self)->held;
+  if (!held.ok()) return RaiseReleased("ask for the device of what was released");
+  Device device = Device::Borrow(0);
+  const CUresult code = held.GetDevice(&device);
+  if (code != CUDA_SUCCESS) return Raise(code, "ask for the device of context", held.get());
+  return PyLong_FromLong(device.get());
+}
+
 PyObject* SharedUseCount(PyObject* self, void*) {
   const SharedContext& held = HolderOf<SharedContext>(self)->held;
   return PyLong_FromUnsignedLongLong(held.ok() ? held.use_count() : 0);
 }
 
 template <typename Held>
-constexpr PyMethodDef kHolderMethods[] = {
-    {"release", HolderRelease<Held>, METH_NOARGS,
-     "Releases the reference now. Once it is released, nothing."},
-    {"__enter__", Itself, METH_NOARGS, nullptr},
-    {"__exit__", HolderRelease<Held>, METH_VARARGS, nullptr},
+constexpr PyMethodDef kReleaseMethod = {
+    "release", HolderRelease<Held>, METH_NOARGS,
+    "Releases the reference now. Once it is released, nothing."};
+constexpr PyMethodDef kEnterMethod = {"__enter__", Itself, METH_NOARGS, nullptr};
+template <typename Held>
+constexpr PyMethodDef kExitMethod = {"__exit__", HolderRelease<Held>, METH_VARARGS, nullptr};
+
+PyMethodDef acquired_methods[] = {
+    {"hold", AcquiredHold, METH_NOARGS,
+     "hold($self, /)\n--\n\nTakes a reference to the primary context where there is none yet: for "
+     "what works with the context later, or on another thread. cuguest.Error "
+     "(CUDA_ERROR_NOT_SUPPORTED) of a context that somebody has created."},
+    kReleaseMethod<Acquired>,
+    kEnterMethod,
+    kExitMethod<Acquired>,
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMethodDef shared_methods[] = {
+    kReleaseMethod<SharedContext>,
+    kEnterMethod,
+    kExitMethod<SharedContext>,
     {nullptr, nullptr, 0, nullptr},
 };
 constexpr PyGetSetDef kContextAttribute = {"context", nullptr, nullptr,
@@ -78,6 +128,11 @@ PyGetSetDef acquired_attributes[] = {
      "Where it was found: 'stream', 'pointer', 'current', 'primary', or 'created', if the primary "
      "context was not active before.",
      nullptr},
+    {"holds", AcquiredHolds, nullptr,
+     "Whether there is a reference that keeps the context alive: always where the source is "
+     "'primary' or 'created', and after hold().",
+     nullptr},
+    {"device", AcquiredDevice, nullptr, "The number of the context's device.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyGetSetDef shared_attributes[] = {
@@ -92,7 +147,7 @@ PyType_Slot acquired_slots[] = {
     {Py_tp_new, AsSlot(HolderNew)},
     {Py_tp_dealloc, AsSlot(HolderDealloc<Acquired>)},
     {Py_tp_getset, acquired_attributes},
-    {Py_tp_methods, const_cast<PyMethodDef*>(kHolderMethods<Acquired>)},
+    {Py_tp_methods, acquired_methods},
     {0, nullptr},
 };
 PyType_Slot shared_slots[] = {
@@ -101,7 +156,7 @@ PyType_Slot shared_slots[] = {
     {Py_tp_new, AsSlot(HolderNew)},
     {Py_tp_dealloc, AsSlot(HolderDealloc<SharedContext>)},
     {Py_tp_getset, shared_attributes},
-    {Py_tp_methods, const_cast<PyMethodDef*>(kHolderMethods<SharedContext>)},
+    {Py_tp_methods, shared_methods},
     {0, nullptr},
 };
 
@@ -110,8 +165,7 @@ PyObject* RefOfHolder(PyObject* object, bool* is_one) {
   if (!HasSlot(object, Py_tp_dealloc, AsSlot(HolderDealloc<Held>))) return nullptr;
   *is_one = true;
   if (HolderOf<Held>(object)->held.ok()) return HolderOf<Held>(object)->ref;
-  return Raise(CUDA_ERROR_ILLEGAL_STATE, "enter what was released",
-               "hold it for as long as its context is needed");
+  return RaiseReleased("enter what was released");
 }
 
 }  // namespace

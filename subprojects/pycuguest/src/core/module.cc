@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The part of the package in C++, for the limited API of CPython 3.9. Scopes are those of
-// cuguest/c.h, in the storage of a Python object: no signal's handler runs between entering and
-// being noted, and one that is dropped is left. What holds a context is the core's C++, whose
-// errors name the object.
+// The part of the package in C++, for the limited API of CPython 3.9. Scopes are in the storage of
+// a Python object: no signal's handler runs between entering and being noted, and one that is
+// dropped is left. What finds or holds a context is the core's C++, whose errors name the object.
 //
 // What is called back, on slow paths alone, is the module cuguest._python, of which each
 // interpreter has its own.
@@ -16,12 +15,12 @@
 #include "cuguest/acquire.h"
 #include "cuguest/c.h"
 #include "cuguest/free_memory.h"
-#include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "holder.h"
 #include "incidents.h"
 #include "object.h"
 #include "scope.h"
+#include "way.h"
 
 namespace pycuguest {
 namespace {
@@ -30,7 +29,6 @@ using cuguest::Acquired;
 using cuguest::Device;
 using cuguest::Error;
 using cuguest::IfInactive;
-using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 
 struct State {
@@ -41,17 +39,15 @@ struct State {
 
 State* StateOf(PyObject* module) { return static_cast<State*>(PyModule_GetState(module)); }
 
-PyObject* MakeRef(PyObject* module, CUcontext context, unsigned long long id) {
-  Ref* const made = New<Ref>(reinterpret_cast<PyTypeObject*>(StateOf(module)->ref_type));
-  if (made != nullptr) made->ref = {sizeof(cuguest_ref), context, id};
-  return reinterpret_cast<PyObject*>(made);
+PyObject* MakeRef(PyObject* module, const cuguest::ContextRef& context) {
+  return NewRef(reinterpret_cast<PyTypeObject*>(StateOf(module)->ref_type), context);
 }
 
 // An object of `type` that holds what `held` does, or the error of that.
 template <typename Held>
 PyObject* Hold(PyObject* module, PyObject* type, Held held) {
   if (!held.ok()) return Raise(held.error());
-  PyObject* const ref = MakeRef(module, held.get(), held.context().id());
+  PyObject* const ref = MakeRef(module, held.context());
   if (ref == nullptr) return nullptr;
   auto* const made = New<Holder<Held>>(reinterpret_cast<PyTypeObject*>(type));
   if (made == nullptr) {
@@ -71,65 +67,23 @@ PyObject* HoldAcquired(PyObject* module, Acquire acquire) {
   Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->acquired_type, std::move(acquired));
 }
 
-IfInactive WhatIf(int create) { return create != 0 ? IfInactive::kCreate : IfInactive::kRefuse; }
-
-PyObject* AcquireOnDevice(PyObject* module, PyObject* args) {
-  int device, create;
-  if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
-  return HoldAcquired(module,
-                      [=] { return cuguest::AcquireOn(Device::Borrow(device), WhatIf(create)); });
+PyObject* AcquireAny(PyObject* module, PyObject*) {
+  return HoldAcquired(module, [] { return cuguest::AcquireAny(); });
 }
 
-// "K" of PyArg_ParseTuple takes any number, and cuts it.
-bool ParseAddress(PyObject* number, Number* address) {
-  *address = PyLong_AsUnsignedLongLong(number);
-  return !PyErr_Occurred();
+PyObject* AcquireByWay(PyObject* module, PyObject* tuple) {
+  Way way;
+  if (!WayOf(tuple, &way)) return nullptr;
+  return HoldAcquired(module, [&way] { return Acquire(way); });
 }
 
-PyObject* AcquireOfPointer(PyObject* module, PyObject* args) {
-  PyObject* number;
-  Number pointer;
-  int create;
-  if (!PyArg_ParseTuple(args, "O!p", &PyLong_Type, &number, &create) ||
-      !ParseAddress(number, &pointer)) {
-    return nullptr;
-  }
-  return HoldAcquired(
-      module, [=] { return cuguest::AcquireFromPointer(CUdeviceptr{pointer}, WhatIf(create)); });
-}
-
-PyObject* AcquireOfStream(PyObject* module, PyObject* args) {
-  PyObject* number;
-  Number stream;
-  int device, create;
-  if (!PyArg_ParseTuple(args, "O!ip", &PyLong_Type, &number, &device, &create) ||
-      !ParseAddress(number, &stream)) {
-    return nullptr;
-  }
-  if (stream > 2 && !IsAddress(stream)) {
-    PyErr_Format(PyExc_ValueError, "cuguest: %R is no CUstream", number);
-    return nullptr;
-  }
-  return HoldAcquired(module, [=] {
-    const CUstream handle = HandleOf<CUstream>(stream);
-    return device == CUGUEST_NO_DEVICE
-               ? cuguest::AcquireFromStream(handle)
-               : cuguest::AcquireFromStream(handle, Device::Borrow(device), WhatIf(create));
-  });
-}
-
-PyObject* RetainPrimary(PyObject* module, PyObject* args) {
-  int device, create;
-  if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
-  return HoldAcquired(module, [=] {
-    const Device of = Device::Borrow(device);
-    PrimaryContext primary = PrimaryContext::RetainIfActive(of);
-    if (primary.ok()) return Acquired(std::move(primary), Acquired::Source::kPrimary);
-    if (create == 0) return Acquired(primary.error());
-    primary = PrimaryContext::Retain(of);
-    if (!primary.ok()) return Acquired(primary.error());
-    return Acquired(std::move(primary), Acquired::Source::kCreated);
-  });
+PyObject* ReleaseKeptOn(PyObject*, PyObject* args) {
+  int device;
+  if (!PyArg_ParseTuple(args, "i", &device)) return nullptr;
+  Error error;
+  Unlocked(true, [&] { error = ReleaseKept(device); });
+  if (!error.ok()) return Raise(error);
+  Py_RETURN_NONE;
 }
 
 PyObject* CreateShared(PyObject* module, PyObject* args) {
@@ -155,7 +109,7 @@ PyObject* Current(PyObject* module, PyObject*) {
   // Where CUDA is not initialised, or in a forked child, nothing can be.
   if (code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_NOT_INITIALIZED) Py_RETURN_NONE;
   if (code != 0) return Raise(code, "identify the current context");
-  return MakeRef(module, ref.context, ref.id);
+  return MakeRef(module, cuguest::ContextRef::Of(ref.context, ref.id));
 }
 
 PyObject* IsInitialized(PyObject*, PyObject*) { return PyBool_FromLong(cuguest_is_initialized()); }
@@ -166,7 +120,8 @@ PyObject* FreeMemory(PyObject*, PyObject* args) {
   std::size_t free = 0, total = 0;
   Error error;
   Py_BEGIN_ALLOW_THREADS error =
-      cuguest::GetFreeMemory(Device::Borrow(device), &free, &total, WhatIf(create));
+      cuguest::GetFreeMemory(Device::Borrow(device), &free, &total,
+                             create != 0 ? IfInactive::kCreate : IfInactive::kRefuse);
   Py_END_ALLOW_THREADS if (!error.ok()) return Raise(error);
   return Py_BuildValue("(KK)", static_cast<Number>(free), static_cast<Number>(total));
 }
@@ -210,10 +165,9 @@ PyObject* DlpackPointer(PyObject*, PyObject* capsule) {
 }
 
 PyMethodDef functions[] = {
-    {"acquire_on", AcquireOnDevice, METH_VARARGS, nullptr},
-    {"acquire_pointer", AcquireOfPointer, METH_VARARGS, nullptr},
-    {"acquire_stream", AcquireOfStream, METH_VARARGS, nullptr},
-    {"retain_primary", RetainPrimary, METH_VARARGS, nullptr},
+    {"acquire", AcquireByWay, METH_O, nullptr},
+    {"acquire_any", AcquireAny, METH_NOARGS, nullptr},
+    {"release_kept", ReleaseKeptOn, METH_VARARGS, nullptr},
     {"create_shared", CreateShared, METH_VARARGS, nullptr},
     {"attach_shared", AttachShared, METH_O, nullptr},
     {"current", Current, METH_NOARGS,
@@ -242,6 +196,27 @@ bool AddType(PyObject* module, const char* name, PyType_Spec* spec, PyObject** k
   return false;
 }
 
+// What ways consist of.
+bool AddNumbers(PyObject* module) {
+  static const struct {
+    const char* name;
+    int value;
+  } numbers[] = {
+      {"STREAM", Way::kStream},
+      {"POINTER", Way::kPointer},
+      {"DEVICE", Way::kDevice},
+      {"PRIMARY", Way::kPrimary},
+      {"REFUSE", CUGUEST_REFUSE},
+      {"CREATE", CUGUEST_CREATE},
+      {"CREATE_AND_KEEP", CUGUEST_CREATE_AND_KEEP},
+      {"NO_DEVICE", CUGUEST_NO_DEVICE},
+  };
+  for (const auto& number : numbers) {
+    if (PyModule_AddIntConstant(module, number.name, number.value) != 0) return false;
+  }
+  return true;
+}
+
 int Execute(PyObject* module) {
   State* const state = StateOf(module);
   if (!Listen()) {
@@ -252,7 +227,8 @@ int Execute(PyObject* module) {
                   AddType(module, "Acquired", &acquired_spec, &state->acquired_type) &&
                   AddType(module, "SharedContext", &shared_spec, &state->shared_type) &&
                   AddType(module, "guard", &guard_spec, nullptr) &&
-                  AddType(module, "host_scope", &host_scope_spec, nullptr);
+                  AddType(module, "home", &home_spec, nullptr) &&
+                  AddType(module, "host_scope", &host_scope_spec, nullptr) && AddNumbers(module);
   return ok ? 0 : -1;
 }
 

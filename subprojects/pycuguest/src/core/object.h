@@ -53,6 +53,14 @@ void Free(PyObject* self);
 // A method that returns its object.
 PyObject* Itself(PyObject* self, PyObject*);
 
+// Makes `call`; where it may block, other threads run Python code meanwhile.
+template <typename Call>
+void Unlocked(bool may_block, Call call) {
+  PyThreadState* const state = may_block ? PyEval_SaveThread() : nullptr;
+  call();
+  if (state != nullptr) PyEval_RestoreThread(state);
+}
+
 }  // namespace pycuguest
 
 #endif  // PYCUGUEST_CORE_OBJECT_H_

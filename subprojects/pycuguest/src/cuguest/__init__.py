@@ -6,10 +6,10 @@
     # the caller's context stack is as it was, whatever work() did
 """
 
-from ._core import Acquired, ContextRef, SharedContext, current, guard, host_scope, is_initialized
-from ._python import (CuguestWarning, Error, Incident, Memory, Primary, acquire, free_memory, on_incident,
+from ._core import Acquired, ContextRef, SharedContext, current, guard, home, host_scope, is_initialized
+from ._python import (CuguestWarning, Error, Incident, Memory, Primary, acquire, free_memory, on_incident, release_kept,
                       retain_primary, shared)
 
 __all__ = ["Acquired", "ContextRef", "CuguestWarning", "Error", "Incident", "Memory", "Primary", "SharedContext",
-           "acquire", "current", "free_memory", "guard", "host_scope", "is_initialized", "on_incident",
-           "retain_primary", "shared"]
+           "acquire", "current", "free_memory", "guard", "home", "host_scope", "is_initialized",
+           "on_incident", "release_kept", "retain_primary", "shared"]

@@ -9,16 +9,22 @@ import warnings
 import weakref
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, Callable, Literal, NamedTuple, Optional, Union
 
 from . import _core
+from ._core import ContextRef
 
-Held = Union[_core.ContextRef, _core.Acquired, _core.SharedContext]
+Held = Union[ContextRef, _core.Acquired, _core.SharedContext]
+Create = Union[bool, Literal["keep"]]
+# What the context is found by: STREAM, POINTER, DEVICE or PRIMARY; a stream or an address; a device; what becomes of a
+# primary context that is not active; where the object was seen before, the context of its stream then.
+Way = tuple[int, int, int, int, Optional[ContextRef]]
 
 _UNREPAIRED = 2
 _DESTROYED = 709  # CUDA_ERROR_CONTEXT_IS_DESTROYED
 _ENDS_LATER = 600  # CUDA_ERROR_NOT_READY: the scope's own thread restores the stack
-_NO_DEVICE = -1
+_NO_DEVICE = _core.NO_DEVICE
+_NOTHING: Any = object()  # in place of an object, where None may be one by mistake
 _CUDA_MEMORY = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 
 
@@ -138,12 +144,12 @@ class Primary:
 
     __slots__ = ("create", "device")
 
-    def __init__(self, device: int, *, create: bool = False) -> None:
-        self.device = _device(device)
-        self.create = bool(create)
+    def __init__(self, device: int, *, create: Create = False) -> None:
+        self.device = device_number(device)
+        self.create: Create = create if _if_inactive(create) == _core.CREATE_AND_KEEP else bool(create)
 
     def __repr__(self) -> str:
-        return f"cuguest.Primary({self.device}{', create=True' if self.create else ''})"
+        return f"cuguest.Primary({self.device}{f', create={self.create!r}' if self.create else ''})"
 
 
 class Memory(NamedTuple):
@@ -153,7 +159,7 @@ class Memory(NamedTuple):
     total: int
 
 
-def _device(number: object) -> int:
+def device_number(number: object) -> int:
     """A device's number; what no device has, the driver refuses."""
     if isinstance(number, bool):
         raise TypeError(f"cuguest: {number!r} is no device")
@@ -161,6 +167,15 @@ def _device(number: object) -> int:
     if not -1 < value < 2**31:
         raise ValueError(f"cuguest: {value} is no device")
     return value
+
+
+def _if_inactive(create: object) -> int:
+    """What becomes of a primary context that is not active."""
+    if isinstance(create, str):
+        if create != "keep":
+            raise ValueError(f"cuguest: create={create!r} is neither True, nor False, nor 'keep'")
+        return _core.CREATE_AND_KEEP
+    return _core.CREATE if create else _core.REFUSE
 
 
 def _flags(number: int) -> int:
@@ -202,38 +217,44 @@ def _device_of(x: object) -> int:
     return _NO_DEVICE
 
 
-_streams: dict[int, tuple[weakref.ref[object], int, _core.ContextRef]] = {}
+_streams: dict[int, tuple[weakref.ref[object], int, ContextRef]] = {}
 
 
-def _of_stream(x: object, said: str, value: object, create: bool) -> _core.Acquired:
+def note_stream(x: object, stream: int, context: ContextRef) -> None:
+    """That `stream`, which `x` has, is one of `context`."""
+    key = id(x)
+    try:
+        _streams[key] = weakref.ref(x, lambda _: _streams.pop(key, None)), stream, context
+    except TypeError:  # it has no weak references
+        pass
+
+
+def _of_stream(x: object, said: str, value: object, create: int) -> Way:
     """Of a stream. The driver crashes on the handle of one that went with its context: it is not asked where the
     object, still of the same stream, was seen in a context that is destroyed."""
     stream = _number(x, said, value)
+    if stream <= 2:
+        return _core.STREAM, stream, _device_of(x), create, None
     known = _streams.get(id(x))
-    if known is not None and known[0]() is x and known[1] == stream and not known[2].is_alive():
+    if known is None or known[0]() is not x or known[1] != stream:
+        return _core.STREAM, stream, _NO_DEVICE, create, None
+    if not known[2].is_alive():
         raise Error(_DESTROYED, f"find the context of stream {stream:#x} of {_kind(x)}",
                     "its context was destroyed or reset, and the stream with it: make another stream")
-    acquired = _core.acquire_stream(stream, _device_of(x) if stream <= 2 else _NO_DEVICE, create)
-    if acquired.source == "stream":
-        key = id(x)
-        try:
-            _streams[key] = weakref.ref(x, lambda _: _streams.pop(key, None)), stream, acquired.context
-        except TypeError:  # it has no weak references
-            pass
-    return acquired
+    return _core.STREAM, stream, _NO_DEVICE, create, known[2]
 
 
-def _of_pointer(x: object, said: str, value: object, create: bool, device: int = _NO_DEVICE) -> _core.Acquired:
+def _of_pointer(x: object, said: str, value: object, create: int, device: int = _NO_DEVICE) -> Way:
     """Of memory. An empty array has no address, and means its device."""
     pointer = _number(x, said, value)
     if pointer == 0:
         device = _device_of(x) if device == _NO_DEVICE else device
         if device != _NO_DEVICE:
-            return _core.acquire_on(device, create)
-    return _core.acquire_pointer(pointer, create)
+            return _core.DEVICE, 0, device, create, None
+    return _core.POINTER, pointer, _NO_DEVICE, create, None
 
 
-def _of_cuda_stream(x: object, create: bool) -> _core.Acquired:
+def _of_cuda_stream(x: object, create: int) -> Way:
     given: Any = getattr(x, "__cuda_stream__")
     given = given() if callable(given) else given
     if not isinstance(given, tuple) or len(given) != 2 or given[0] != 0:
@@ -241,14 +262,14 @@ def _of_cuda_stream(x: object, create: bool) -> _core.Acquired:
     return _of_stream(x, "__cuda_stream__", given[1], create)
 
 
-def _of_array_interface(x: object, interface: Any, create: bool) -> _core.Acquired:
+def _of_array_interface(x: object, interface: Any, create: int) -> Way:
     data = interface.get("data") if isinstance(interface, dict) else None
     if not isinstance(data, tuple) or len(data) != 2:
         raise TypeError(f"cuguest: __cuda_array_interface__ of {_kind(x)} has no pair as 'data': {data!r}")
     return _of_pointer(x, "__cuda_array_interface__", data[0], create)
 
 
-def _of_dlpack(x: Any, create: bool) -> _core.Acquired:
+def _of_dlpack(x: Any, create: int) -> Way:
     device: Any = x.__dlpack_device__()
     if not isinstance(device, tuple) or len(device) != 2:
         raise TypeError(f"cuguest: __dlpack_device__() of {_kind(x)} gave {device!r}, not a pair of numbers")
@@ -256,11 +277,11 @@ def _of_dlpack(x: Any, create: bool) -> _core.Acquired:
         raise TypeError(f"cuguest: {_kind(x)} is not in CUDA's memory: its device is of DLPack's type {device[0]}")
     # -1: nobody waits for the array's work, as nothing is read.
     pointer = _core.dlpack_pointer(x.__dlpack__(stream=-1))
-    return _of_pointer(x, "__dlpack__", pointer, create, _device(device[1]))
+    return _of_pointer(x, "__dlpack__", pointer, create, device_number(device[1]))
 
 
-def find(x: Any, create: bool = False) -> Held:
-    """The context that `x` means, held as long as the result is. The first of these that `x` has:
+def find(x: Any, create: int = _core.REFUSE) -> Held | Way:
+    """The context that `x` means, or the way to it. The first of these that `x` has:
 
     - what cuguest gave: a ContextRef, an Acquired, a SharedContext; a Primary;
     - a CUcontext or a CUstream of cuda.bindings;
@@ -272,13 +293,13 @@ def find(x: Any, create: bool = False) -> Held:
     A special stream (0, 1 or 2) means the current context, if it is on the object's device, else the device's primary
     one. TypeError if `x` has none of them, and if one gives something else than its protocol says.
     """
-    if isinstance(x, (_core.ContextRef, _core.Acquired, _core.SharedContext)):
+    if isinstance(x, (ContextRef, _core.Acquired, _core.SharedContext)):
         return x
     if isinstance(x, Primary):
-        return _core.retain_primary(x.device, x.create or create)
+        return _core.PRIMARY, 0, x.device, max(_if_inactive(x.create), create), None
     name = type(x).__name__
     if name == "CUcontext":
-        return _core.ContextRef(_number(x, "int()", x))
+        return ContextRef(_number(x, "int()", x))
     if name in ("CUstream", "cudaStream_t"):
         return _of_stream(x, "int()", x, create)
     if isinstance(x, type):
@@ -302,34 +323,55 @@ def find(x: Any, create: bool = False) -> Held:
         if type(handle).__name__ == "CUstream" or "stream" in name.lower():
             return _of_stream(x, "handle", number, create)
         if type(handle).__name__ == "CUcontext" or "context" in name.lower():
-            return _core.ContextRef(_number(x, "handle", number))
+            return ContextRef(_number(x, "handle", number))
     raise TypeError(f"cuguest: {_kind(x)} means no context: it has neither a stream, nor memory of CUDA's, nor a "
                     "context's handle; for the primary context of a device take cuguest.Primary(device)")
 
 
-def acquire(x: object = None, *, device: int | None = None, create: bool = False) -> _core.Acquired:
-    """The context that `x` means, as guard() finds it, or one on `device`: the current one if it is on the device, else
-    the device's primary one. Held until release(), or the end of a `with`.
+def _acquire(x: object, way: Way) -> _core.Acquired:
+    acquired = _core.acquire(way)
+    if acquired.source == "stream" and acquired.context != way[4]:
+        note_stream(x, way[1], acquired.context)
+    return acquired
 
-    `create` says that a primary context that is not active may be created. Without it: cuguest.Error
-    (CUDA_ERROR_INVALID_CONTEXT).
+
+def acquire(x: object = _NOTHING, *, device: int | None = None, create: Create = False) -> _core.Acquired:
+    """The context that `x` means, as guard() finds it, or one on `device`: the current one if it is on the device, else
+    the device's primary one. With neither, for a caller to whom any context will do: the current one, else the primary
+    context of the first device that has an active one. Held until release(), or the end of a `with`.
+
+    `create` says that a primary context that is not active may be created: with True it lasts as long as somebody holds
+    it, with "keep" until release_kept(). Without it: cuguest.Error (CUDA_ERROR_INVALID_CONTEXT).
     """
-    if (x is None) == (device is None):
-        raise TypeError("acquire() takes an object or a device")
+    if_inactive = _if_inactive(create)
     if device is not None:
-        return _core.acquire_on(_device(device), create)
+        if x is not _NOTHING:
+            raise TypeError("acquire() takes an object or a device")
+        return _core.acquire((_core.DEVICE, 0, device_number(device), if_inactive, None))
+    if x is _NOTHING:
+        if if_inactive != _core.REFUSE:
+            raise TypeError("acquire() creates a context of an object or a device, not any")
+        return _core.acquire_any()
     if isinstance(x, int):
         raise TypeError(f"acquire: {x!r} is a handle: nothing can hold its context; take guard(), or shared()")
-    found = find(x, create)
+    found = find(x, if_inactive)
+    if isinstance(found, tuple):
+        return _acquire(x, found)
     if isinstance(found, _core.Acquired):
         return found
     raise TypeError(f"acquire: {_kind(x)} is a context already: take guard(), or shared() to hold it")
 
 
+def release_kept(device: int | None = None) -> None:
+    """Gives back what create="keep" has kept, of `device` or of all. The context goes on until the last of the others
+    that hold it releases it. Nothing to do where none is kept."""
+    _core.release_kept(_NO_DEVICE if device is None else device_number(device))
+
+
 def retain_primary(device: int) -> _core.Acquired:
     """One reference to the primary context of `device`, which is created if nobody holds one. Until release(), or the
     end of a `with`."""
-    return _core.retain_primary(_device(device), True)
+    return _core.acquire((_core.PRIMARY, 0, device_number(device), _core.CREATE, None))
 
 
 def shared(context: object = None, *, device: int | None = None, flags: int = 0) -> _core.SharedContext:
@@ -339,11 +381,13 @@ def shared(context: object = None, *, device: int | None = None, flags: int = 0)
     if (context is None) == (device is None):
         raise TypeError("shared() takes a context or a device")
     if device is not None:
-        return _core.create_shared(_device(device), _flags(flags))
+        return _core.create_shared(device_number(device), _flags(flags))
     if isinstance(context, int) and not isinstance(context, bool):
         return _core.attach_shared(context)
     found = find(context)
-    ref = found if isinstance(found, _core.ContextRef) else found.context
+    if isinstance(found, tuple):
+        found = _acquire(context, found)
+    ref = found if isinstance(found, ContextRef) else found.context
     if not ref.is_alive():
         raise Error(_DESTROYED, f"share context {ref.handle:#x}",
                     "it was destroyed or reset: find the context that is there now")
@@ -354,4 +398,4 @@ def free_memory(device: int, *, create: bool = False) -> Memory:
     """How many bytes `device` has free and in all. Leaves no context behind. cuguest.Error
     (CUDA_ERROR_INVALID_CONTEXT) where no context on the device is current and its primary one is not active, unless
     `create` says that it may be created for the question."""
-    return Memory(*_core.free_memory(_device(device), create))
+    return Memory(*_core.free_memory(device_number(device), create))
