@@ -289,8 +289,8 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 /// first device that has one: for a caller to whom any context will do, to copy managed memory for
 /// example. source() is kCurrent or kPrimary, and GetDevice() says which device's. Creates nothing,
 /// but as AcquireOn.
-/// Errors: kInactive, CUDA_ERROR_INVALID_CONTEXT  nothing is current, and no primary context active
-///         CUDA_ERROR_CONTEXT_IS_DESTROYED        what is current is destroyed
+/// Errors: CUDA_ERROR_INVALID_CONTEXT       nothing is current, and no primary context active
+///         CUDA_ERROR_CONTEXT_IS_DESTROYED  what is current is destroyed
 ///         and those of PrimaryContext::Retain.
 /// Cost:   two driver calls where one is current; else three, one for each device that is asked,
 ///         and those of PrimaryContext::Retain.

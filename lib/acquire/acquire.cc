@@ -245,8 +245,8 @@ Acquired AcquireFirstActive(const DriverTable& driver) {
     const bool is_inactive = primary.error().reason == Reason::kNobodyHolds;
     if (!is_inactive) return Acquired(std::move(primary), Source::kPrimary);
   }
-  if (code != CUDA_SUCCESS) return Acquired(Failure(code, kAcquire));
-  return Acquired(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire));
+  if (code == CUDA_SUCCESS) code = CUDA_ERROR_INVALID_CONTEXT;
+  return Acquired(Failure(code, "acquire any context"));
 }
 
 }  // namespace

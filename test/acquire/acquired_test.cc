@@ -185,12 +185,12 @@ BOOST_AUTO_TEST_CASE(any_is_what_is_current) {
   BOOST_TEST(GetStack() == Stack{own.get()});
   SetStack({});
   const Result none = AcquireAny();
-  BOOST_TEST((none.error().reason == Error::Reason::kInactive || IsActive()));
+  BOOST_TEST((none.error().code == CUDA_ERROR_INVALID_CONTEXT || IsActive()));
 }
 
 BOOST_AUTO_TEST_CASE(any_is_an_active_primary_else) {
   if (IsActive()) return;
-  REFUSES(ToStatus(AcquireAny()), kFailedPrecondition, "acquire a context");
+  REFUSES(ToStatus(AcquireAny()), kFailedPrecondition, "acquire any context", "INVALID_CONTEXT");
   BOOST_TEST(!IsActive());
   {
     const PrimaryContext primary = PrimaryContext::Retain(kFirst);
