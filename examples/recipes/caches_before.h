@@ -33,8 +33,7 @@ class Caches {
   CUresult GetStream(CUcontext context, CUstream* stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
     CUstream& kept = streams_[{context, std::this_thread::get_id()}];
-    const CUresult code =
-        kept == nullptr ? cuStreamCreate(&kept, CU_STREAM_DEFAULT) : CUDA_SUCCESS;
+    const CUresult code = kept == nullptr ? cuStreamCreate(&kept, CU_STREAM_DEFAULT) : CUDA_SUCCESS;
     *stream = kept;
     return code;
   }
@@ -68,8 +67,7 @@ class Caches {
   CUresult GetPrimary(CUdevice device, CUcontext* context) {
     const std::lock_guard<std::mutex> lock(mutex_);
     CUcontext& kept = primaries_[device];
-    const CUresult code =
-        kept == nullptr ? cuDevicePrimaryCtxRetain(&kept, device) : CUDA_SUCCESS;
+    const CUresult code = kept == nullptr ? cuDevicePrimaryCtxRetain(&kept, device) : CUDA_SUCCESS;
     *context = kept;
     return code;
   }
@@ -146,9 +144,8 @@ template <typename Pool>
 std::future<CUresult> Read(Pool* pool, const Part& part) {
   CUcontext context = nullptr;
   const CUresult code = FindContext(part.target, &context);
-  return pool->Run([code, context, part] {
-    return code == CUDA_SUCCESS ? ReadPart(context, part) : code;
-  });
+  return pool->Run(
+      [code, context, part] { return code == CUDA_SUCCESS ? ReadPart(context, part) : code; });
 }
 
 }  // namespace before

@@ -131,8 +131,8 @@ bool HasTheText(CUcontext context, CUdeviceptr memory) {
   return std::memcmp(text, kText, sizeof(text)) == 0;
 }
 
-// The simulation allocates a buffer by malloc. What is freed is then no memory of the process's, until
-// as much is allocated again.
+// The simulation allocates a buffer by malloc. What is freed is then no memory of the process's,
+// until as much is allocated again.
 void BuffersAreMapped() { CHECK(mallopt(M_MMAP_THRESHOLD, before::kBufferBytes) == 1); }
 
 // A context that has the handle of `last`, which is destroyed first.
