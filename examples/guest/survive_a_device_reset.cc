@@ -19,6 +19,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "examples/guest/saxpy.h"
 #include "examples/support/stage.h"
 

@@ -11,7 +11,11 @@
 ///     for (const Part& part : PartsOf(target)) {
 ///       pool->Run([acquired, part] {          // a copy holds a reference of its own
 ///         AcquiredGuard guard(acquired);
-///         ...
+///         if (guard.ok()) ReadPart(part);
+///       });
+///     }
+///     return {};
+///   }
 ///
 /// Who works with it in one place only enters it in the same line: AcquiredGuard(stream),
 /// acquired_guard.h.

@@ -116,7 +116,7 @@
 /// The place as the two last parameters of a function of yours, and as it hands them on, so that
 /// incidents name its caller:
 ///
-///   static int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
+///   int enter(cuguest_guard* guard, struct job* job, CUGUEST_PLACE) {
 ///     return cuguest_guard_enter(guard, job->context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
 ///   }
 ///   #define ENTER(guard, job) enter(guard, job, CUGUEST_HERE)
@@ -300,7 +300,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to_ref(cuguest_guard* g
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over
 ///            or why the guard could not come back after a cuguest_host_scope
 /// Cost:    none where it is known; of a guard that entered by a handle one driver call, the first
-///          time, and it is one by reference from then on.
+///          time, and it is one by reference from then on. On another thread one call each time.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_ref(const cuguest_guard* guard,
                                                         cuguest_ref* ref);
 

@@ -111,9 +111,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return scope_.context(); }
   /// The guard's context as a reference, for a PerContext or another guard; empty, with the reason
   /// as its result(), where the guard is not inside: it failed, has ended, or could not come back.
-  /// Requires: this is the guard's thread.
   /// Cost: none where it is known; of a guard of a raw handle one driver call (cuCtxGetId), the
-  ///       first time, and it is one by reference from then on.
+  ///       first time, and it is one by reference from then on. On another thread than the guard's
+  ///       one call each time.
   [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept { return scope_.Ref(); }
   /// What was current when it entered; nullptr if nothing was.
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return scope_.caller(); }

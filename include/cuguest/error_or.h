@@ -4,9 +4,7 @@
 /// `ErrorOr<T>` is a value, or the `Error` that says why there is none: what absl::StatusOr is
 /// where there is Abseil.
 ///
-///   cuguest::ErrorOr<Kernels> Load();
-///
-///   cuguest::ErrorOr<Kernels> kernels = Load();
+///   cuguest::ErrorOr<Kernels> kernels = Load(context);
 ///   if (!kernels.ok()) return kernels.error().code;
 ///   kernels->Blur(image);
 

@@ -5,11 +5,9 @@
 /// (ContextRef): after a cudaDeviceReset the same handle gets a new value, and that of the old
 /// incarnation is given up: T::Leak(), if T has it, then ~T(), without a driver call of the cache.
 ///
-///   cuguest::ErrorOr<Kernels> Load(const cuguest::ContextRef& context);
-///
 ///   CUresult Blur(CUcontext context, CUdeviceptr image) {
 ///     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
-///     auto mine = kernels.GetOrMake(context, &Load);
+///     auto mine = kernels.GetOrMake(context, &Load);  // returns a cuguest::ErrorOr<Kernels>
 ///     if (!mine.ok()) return mine.error().code;
 ///     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
 ///   }

@@ -64,12 +64,18 @@ class CUGUEST_API PrimaryKeeper {
   unsigned long long kept_ = 0;  // a bit for each device; atomic
 };
 
-/// Gives back what IfInactive::kCreateAndKeep has kept for this copy of cuguest; and of all
-/// devices. A library that is unloaded calls the second.
+/// Gives back what IfInactive::kCreateAndKeep has kept on `device` for this copy of cuguest.
 /// Stack:   never touched.
 /// Threads: any.
-/// Errors, cost: those of PrimaryKeeper::Release and ReleaseAll.
+/// Errors:  those of PrimaryKeeper::Release.
+/// Cost:    one driver call where one is kept.
 CUGUEST_API Error ReleaseKeptPrimary(Device device) noexcept;
+
+/// The same of all devices: for a library that is about to be unloaded.
+/// Stack:   never touched.
+/// Threads: any.
+/// Errors:  the first of those of ReleaseKeptPrimary.
+/// Cost:    one driver call for each that is kept.
 CUGUEST_API Error ReleaseKeptPrimaries() noexcept;
 
 CUGUEST_END_NAMESPACE

@@ -86,6 +86,7 @@ class [[nodiscard]] Relaxed {
   /// Of an AcquiredGuard: as that of a device, or of a pointer.
   template <typename Way,
             typename = std::enable_if_t<
+                !std::is_constructible_v<Guard, Way, GuardMode, Location> &&
                 std::is_constructible_v<Guard, Way, IfInactive, GuardMode, Location>>,
             typename = void, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE explicit Relaxed(Way way, IfInactive if_inactive = IfInactive::kRefuse,

@@ -234,8 +234,8 @@ struct PerContextTable::Changes {
   SharedConditionVariable changed;  // an entry is no longer being made, or ended
 };
 
-// Whoever changes entries, or waits for one to change, has this; it holds nothing where there is no
-// entry to change or wait for: see Note [Entries of the parent].
+// Held by a thread that changes entries, or waits for one to change; it holds nothing where there
+// is no entry to change or wait for: see Note [Entries of the parent].
 class PerContextTable::Locked {
  public:
   Locked() noexcept = default;

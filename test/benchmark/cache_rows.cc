@@ -17,6 +17,7 @@
 #include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {

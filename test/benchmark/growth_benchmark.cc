@@ -37,6 +37,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/benchmark/harness.h"
 #include "test/support/files.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cuguest/status.h"
 #include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context_calls, *cuguest_test::OnlySim())

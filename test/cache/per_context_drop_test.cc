@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuguest/status.h"
 #include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context_drop)

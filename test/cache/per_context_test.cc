@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "cuguest/status.h"
 #include "test/cache/per_context.h"
 
 BOOST_AUTO_TEST_SUITE(per_context)

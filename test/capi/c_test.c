@@ -30,6 +30,7 @@ enum {
   INVALID_CONTEXT = 201,
   PEER_ACCESS_UNSUPPORTED = 217,
   ILLEGAL_STATE = 401,
+  NOT_FOUND = 500,
   NOT_READY = 600,
   CONTEXT_IS_DESTROYED = 709
 };
@@ -143,7 +144,7 @@ static void a_guard_enters_and_leaves(void) {
   context_t a, b;
   int mode;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  CHECK(sizeof(guard) <= 128);
+  CHECK(sizeof(guard) <= 192);
   begin();
   a = make_context();
   b = make_context();
@@ -368,7 +369,7 @@ static void null_storage_is_refused(void) {
   CHECK(cuguest_guard_enter_ref(NULL, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter_ref(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
-  CHECK(cuguest_guard_enter(&guard, a, 2, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter(&guard, a, 4, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter(&guard, a, -1, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_move_to(NULL, a, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_move_to_ref(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
@@ -429,9 +430,9 @@ static void smaller_storage_is_refused(void) {
   CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(STACK_IS_EMPTY());
   /* Smaller than ours and large enough; and larger, as from a later release. */
-  guard.size = 112;
+  guard.size = 176;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
-  CHECK(guard.opaque[13] == 0 && guard.opaque[14] == 0);
+  CHECK(guard.opaque[21] == 0 && guard.opaque[22] == 0);
   CHECK(cuguest_guard_leave(&guard) == 0);
   guard.size = 256;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
@@ -1133,7 +1134,7 @@ static void three_questions(void) {
   CHECK(free_bytes > 7 && free_bytes <= total);
   CHECK(!primary_is_active() && STACK_IS_EMPTY());
   CHECK(cuguest_free_memory(0, CUGUEST_CREATE, NULL, NULL) == 0);
-  CHECK(cuguest_free_memory(0, 2, NULL, NULL) == INVALID_VALUE);
+  CHECK(cuguest_free_memory(0, 3, NULL, NULL) == INVALID_VALUE);
   CHECK(cuguest_free_memory(99, CUGUEST_CREATE, NULL, NULL) == INVALID_DEVICE);
   CHECK(cuguest_peer_access_check(0, 0) == PEER_ACCESS_UNSUPPORTED);
   CHECK(cuguest_peer_access_check(0, 99) == INVALID_DEVICE);
@@ -1175,7 +1176,7 @@ static void a_context_is_acquired_on_a_device(void) {
   CHECK(!primary_is_active());
   CHECK(cuguest_acquire_on(&acquired, 99, CUGUEST_CREATE) == INVALID_DEVICE);
   CHECK(cuguest_acquire_on(&acquired, -1, CUGUEST_CREATE) == INVALID_DEVICE);
-  CHECK(cuguest_acquire_on(&acquired, 0, 2) == INVALID_VALUE);
+  CHECK(cuguest_acquire_on(&acquired, 0, 3) == INVALID_VALUE);
   CHECK(cuguest_acquire_on(NULL, 0, CUGUEST_CREATE) == INVALID_VALUE);
   acquired.size = 24;
   CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
@@ -1210,7 +1211,7 @@ static void a_context_is_acquired_from_a_pointer_or_a_stream(void) {
   CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_CREATED && primary_is_active());
   CHECK(cuguest_acquired_release(&acquired) == 0 && !primary_is_active());
   CHECK(cuguest_acquire_from_stream(&acquired, NULL, 99, CUGUEST_CREATE) == INVALID_DEVICE);
-  CHECK(cuguest_acquire_from_stream(&acquired, stream, 0, 2) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_stream(&acquired, stream, 0, 3) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, (size_t)&host, CUGUEST_CREATE) == INVALID_VALUE);
   CHECK(cuguest_acquire_from_pointer(&acquired, memory, 7) == INVALID_VALUE);
@@ -1370,7 +1371,7 @@ static void zeros_are_empty_storage(void) {
   CHECK(cuguest_guard_leave(&zeros.guard) == 0 && STACK_IS_EMPTY());
   memset(&zeros.ref, 0, sizeof(zeros.ref));
   CHECK(cuguest_ref_borrow(&zeros.ref, a) == 0 && cuguest_ref_check(&zeros.ref) == 0);
-  CHECK(cuguest_thread_home_enter_ref(&zeros.home, &zeros.ref, CUGUEST_HERE) == 0);
+  CHECK(cuguest_thread_home_enter_ref(&zeros.home, &zeros.ref, 0, CUGUEST_HERE) == 0);
   CHECK(cuguest_no_context_guard_enter(&zeros.none, CUGUEST_HERE) == 0 && STACK_IS_EMPTY());
   CHECK(cuguest_no_context_guard_leave(&zeros.none) == 0 && STACK_IS(a));
   CHECK(cuguest_thread_home_leave(&zeros.home) == 0 && STACK_IS_EMPTY());
@@ -1501,6 +1502,159 @@ static void what_holds_a_reference_moves(void) {
   CHECK(cuguest_shared_context_move(NULL, &shared) == INVALID_VALUE);
   on_another_thread(&detach_elsewhere, &shared);
   CHECK(cuguest_ref_check(&moved) == 0);
+}
+
+/* What a cache has for each context: the context, and what became of it. */
+struct value {
+  context_t made_in;
+};
+static cuguest_per_context values; /* zeros */
+static int made, destroyed, leaked, elsewhere, code_at_end;
+static int make_value(const cuguest_ref* context, void* place, void* user) {
+  struct value* const value = place;
+  CHECK(user == &made && value->made_in == NULL);
+  elsewhere += current() != context->context;
+  value->made_in = context->context;
+  __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);
+  return 0;
+}
+static void destroy_value(void* place, void* user) {
+  struct value* const value = place;
+  const cuguest_ref none = CUGUEST_REF_INIT;
+  CHECK(user == &made);
+  elsewhere += current() != value->made_in;
+  code_at_end = cuguest_per_context_forget(&values, &none);
+  ++destroyed;
+}
+static void leak_value(void* place, void* user) {
+  (void)place;
+  CHECK(user == &made);
+  ++leaked;
+}
+static const cuguest_per_context_type kValues = {
+    sizeof(kValues), sizeof(struct value), 256, &make_value, &destroy_value, &leak_value, &made};
+
+static void a_value_is_cached_for_a_context(void) {
+  context_t a, b;
+  cuguest_ref in_a, in_b;
+  size_t count = 99;
+  void* value;
+  begin();
+  a = make_context();
+  b = make_context();
+  in_a = ref_of(a);
+  in_b = ref_of(b);
+  CHECK(cuguest_per_context_close(&values) == ILLEGAL_STATE);
+  {
+    CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+    CUGUEST_SCOPE(cuguest_per_context_pin, again);
+    CHECK(cuguest_per_context_value(&pin) == NULL);
+    CHECK(cuguest_per_context_find(&values, &in_a, &pin) == NOT_FOUND);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+    value = cuguest_per_context_value(&pin);
+    CHECK(value != NULL && ((struct value*)value)->made_in == a);
+    CHECK((size_t)value % 256 == 0);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+    CHECK(cuguest_per_context_find(&values, &in_a, &again) == 0);
+    CHECK(cuguest_per_context_value(&again) == value);
+    CHECK(cuguest_per_context_unpin(&again) == 0);
+    CHECK(cuguest_per_context_unpin(&again) == ILLEGAL_STATE);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_b, &again) == 0);
+    CHECK(((struct value*)cuguest_per_context_value(&again))->made_in == b);
+  }
+  CHECK(made == 2 && cuguest_per_context_size(&values) == 2);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == 0 && destroyed == 1);
+  CHECK(code_at_end == NOT_FOUND);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == NOT_FOUND);
+  CHECK(cuguest_per_context_forget_destroyed(&values, &in_b) == 0 && leaked == 1);
+  CHECK(cuguest_per_context_drop_dead(&values, &count) == 0 && count == 0);
+  CHECK(driver.push(a) == 0);
+  {
+    CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  }
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(made == 3 && destroyed == 2 && elsewhere == 0);
+  CHECK(code_at_end == ILLEGAL_STATE); /* the cache was being closed */
+  CHECK(cuguest_per_context_size(&values) == 0);
+  CHECK(cuguest_per_context_close(&values) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+}
+
+static void a_pin_keeps_a_closed_caches_value(void) {
+  cuguest_ref in_a;
+  cuguest_per_context_pin pin = CUGUEST_INIT(cuguest_per_context_pin), copy;
+  begin();
+  in_a = ref_of(make_context());
+  CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  copy = pin;
+  CHECK(cuguest_per_context_value(&copy) == NULL);
+  CHECK(cuguest_per_context_unpin(&copy) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(destroyed == 0 && leaked == 0);
+  CHECK(((struct value*)cuguest_per_context_value(&pin))->made_in == in_a.context);
+  CHECK(cuguest_per_context_unpin(&pin) == 0);
+  /* It may begin anew, with another type. */
+  {
+    cuguest_per_context_type type = kValues;
+    type.alignment = 0;
+    CHECK(cuguest_per_context_get(&values, &type, &in_a, &pin) == 0);
+    CHECK(cuguest_per_context_unpin(&pin) == 0);
+    CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == INVALID_VALUE);
+    CHECK(cuguest_per_context_forget_all(&values, NULL) == 0 && destroyed == 1);
+  }
+}
+
+static void a_copy_of_a_cache_is_none(void) {
+  cuguest_per_context copy;
+  cuguest_per_context_pin pin = CUGUEST_INIT(cuguest_per_context_pin);
+  cuguest_ref in_a;
+  begin();
+  in_a = ref_of(make_context());
+  copy = values; /* of an empty one: another empty one */
+  CHECK(cuguest_per_context_find(&copy, &in_a, &pin) == NOT_FOUND);
+  CHECK(cuguest_per_context_get(&values, &kValues, &in_a, &pin) == 0);
+  CHECK(cuguest_per_context_unpin(&pin) == 0);
+  copy = values;
+  CHECK(cuguest_per_context_find(&copy, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_get(&copy, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_close(&values) == 0);
+  CHECK(cuguest_per_context_get(&copy, &kValues, &in_a, &pin) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_forget_all(&copy, NULL) == ILLEGAL_STATE);
+  CHECK(cuguest_per_context_size(&copy) == 0);
+  CHECK(cuguest_per_context_close(&copy) == ILLEGAL_STATE);
+}
+
+enum { USERS = 16 };
+static int users_ready;
+static void* use_values(void* argument) {
+  const cuguest_ref* const in_a = argument;
+  CUGUEST_SCOPE(cuguest_per_context_pin, pin);
+  __atomic_fetch_add(&users_ready, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&users_ready, __ATOMIC_SEQ_CST) < USERS) continue;
+  CHECK(cuguest_per_context_get(&values, &kValues, in_a, &pin) == 0);
+  return cuguest_per_context_value(&pin);
+}
+
+static void a_cache_is_first_used_by_many_threads(void) {
+  pthread_t threads[USERS];
+  void* first = NULL;
+  cuguest_ref in_a;
+  int i;
+  begin();
+  in_a = ref_of(make_context());
+  for (i = 0; i < USERS; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, &use_values, &in_a) == 0);
+  }
+  for (i = 0; i < USERS; ++i) {
+    void* value = NULL;
+    CHECK(pthread_join(threads[i], &value) == 0);
+    if (i == 0) first = value;
+    CHECK(value != NULL && value == first);
+  }
+  CHECK(made == 1);
+  CHECK(cuguest_per_context_forget(&values, &in_a) == 0);
+  CHECK(cuguest_per_context_close(&values) == 0 && destroyed == 1);
 }
 
 static void guards_make_the_calls_that_the_header_counts(void) {
@@ -1989,6 +2143,10 @@ static const struct test_case kCases[] = {
     CASE(storage_is_made_by_a_function),
     CASE(a_primary_context_has_a_name),
     CASE(what_holds_a_reference_moves),
+    CASE(a_value_is_cached_for_a_context),
+    CASE(a_pin_keeps_a_closed_caches_value),
+    CASE(a_copy_of_a_cache_is_none),
+    CASE(a_cache_is_first_used_by_many_threads),
     CASE(a_driver_is_adopted),
     CASE(a_driver_of_before_11_0_is_adopted),
     CASE(a_table_of_what_guards_call_is_adopted),

@@ -31,9 +31,10 @@ def constant(source, name):
 
 
 def table(page, head):
-    """The cells of the rows of the table that begins with the line `head`, without backquotes."""
-    body = (root / page).read_text().split(f"\n{head}\n")[1].split("\n\n")[0]
-    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in body.splitlines()[1:]]
+    """The cells of the rows of the tables that begin with the line `head`, without backquotes."""
+    bodies = [text.split("\n\n")[0] for text in (root / page).read_text().split(f"\n{head}\n")[1:]]
+    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")]
+            for body in bodies for line in body.splitlines()[1:]]
 
 
 def same(page, head, source, name):
@@ -43,6 +44,18 @@ def same(page, head, source, name):
 
 
 same("docs/recipes/driver_table.md", "| without | returns 36 |", "test/process/driver_table_test.cc", "kNeeds")
+same("docs/recipes/small_read.md", "| what is current | `Read` | `ReadInside` |", "test/cache/small_read_test.cc", "kCounts")
+same("docs/recipes/small_read.md", "| call of `Read` | for |", "test/cache/small_read_test.cc", "kMade")
+
+# The page has each entry of cuguest's tables but one, and each is what the simulation says that a driver says.
+ENTER, FACTS = "docs/recipes/do_you_need_to_enter.md", "subprojects/cudasim/test/current_context_facts_test.cc"
+HEAD = "| call | nothing current | another context current | works in |"
+same(ENTER, HEAD, FACTS, "kRows")
+entries = {f"cu{name}" for header in ("driver_table.h", "objects/driver.h")
+           for name in re.findall(r"^  X\((\w+), \d", (root / "include/cuguest" / header).read_text(), re.M)}
+names = {row[0] for row in table(ENTER, HEAD) if "stream 0" not in row[0]}
+check(f"{ENTER} has the {len(entries)} calls that cuguest makes", len(entries) == 128 and entries - names == {"cuDevSmResourceSplit"}
+      and names <= entries, f"missing: {sorted(entries - names)}, more: {sorted(names - entries)}")
 
 
 def code(name):

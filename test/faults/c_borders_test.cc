@@ -551,7 +551,7 @@ std::vector<Row> Guards() {
                  Line()),
       BORDERS_OF(cuguest_guard_move_to_ref, UsesScope(), Uses<Guard>(Over()), Names(), File(),
                  Line()),
-      BORDERS_OF(cuguest_guard_ref, UsesScope(), Reads<Guard>(), Writes()),
+      BORDERS_OF(cuguest_guard_ref, AsksDriver(), Reads<Guard>(), Writes()),
       BORDERS_OF(cuguest_guard_reassert, UsesScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_leave, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_cleanup, EndsScope(), Uses<Guard>(Over())),

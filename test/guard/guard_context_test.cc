@@ -16,6 +16,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/relaxed.h"
+#include "cuguest/status.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"

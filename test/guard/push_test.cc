@@ -325,7 +325,8 @@ BOOST_AUTO_TEST_CASE(pushes_by_reference) {
   BOOST_TEST(cuguest_pop() == 0);
   BOOST_TEST(GetStack() == Stack{a.get()});
   TheDriver().CtxDestroy(mortal.release());
-  const OwnContext stranger;  // on the simulation at the same handle
+  std::optional<OwnContext> stranger;
+  if (cuguest_test::HasDriver(12000)) stranger.emplace();  // on the simulation at the same handle
   BOOST_TEST(cuguest_push_ref(&ref) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(GetStack() == Stack{a.get()});
   BOOST_TEST(Records() == 0U);

@@ -21,6 +21,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 

@@ -97,12 +97,12 @@ int CallTheHost(const Caller& caller) {
 }
 
 int KeepAThread(const Caller& caller) {
-  CUGUEST_SCOPE(cuguest_residency, residency);
+  CUGUEST_SCOPE(cuguest_thread_home, home);
   cuguest_ref ref = CUGUEST_REF_INIT;
   int code = cuguest_ref_borrow(&ref, caller.b);
-  if (code == 0) code = cuguest_residency_enter(&residency, &ref, CUGUEST_HERE);
-  if (code == 0) code = cuguest_residency_reassert(&residency);
-  return code != 0 ? code : cuguest_residency_leave(&residency);
+  if (code == 0) code = cuguest_thread_home_enter_ref(&home, &ref, 0, CUGUEST_HERE);
+  if (code == 0) code = cuguest_thread_home_check(&home);
+  return code != 0 ? code : cuguest_thread_home_leave(&home);
 }
 
 int RelaxCaptures(const Caller&) {
@@ -199,7 +199,7 @@ constexpr Feature kFeatures[] = {
     {"guard by reference", &EnterByReference},
     {"no_context_guard", &WithoutContext},
     {"host_scope", &CallTheHost},
-    {"residency", &KeepAThread},
+    {"thread home", &KeepAThread},
     {"capture_guard", &RelaxCaptures},
     {"primary", &RetainThePrimary},
     {"acquire_on", &AcquireOnADevice},

@@ -17,6 +17,7 @@
 #include "cuguest/objects/module.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
+#include "cuguest/status.h"
 
 namespace cuguest_elsewhere {
 

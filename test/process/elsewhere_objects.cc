@@ -45,6 +45,7 @@
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/runtime/last_error_scope.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"

@@ -35,6 +35,7 @@
 #include "cuguest/objects/surface_object.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/support/held_locks.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"

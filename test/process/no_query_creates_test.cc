@@ -16,6 +16,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 

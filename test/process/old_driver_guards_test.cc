@@ -18,6 +18,7 @@
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/guard/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"

@@ -61,6 +61,7 @@ class Plugin {
   bool KeepValue(CUcontext context, int* ended, bool closes) const {
     return Call<bool (*)(CUcontext, int*, bool)>("PluginKeepValue")(context, ended, closes);
   }
+  bool Bind(CUcontext context) const { return Call<bool (*)(CUcontext)>("PluginBind")(context); }
   std::string CheckSharing() const {
     char text[2000] = {};
     Call<void (*)(char*, size_t)>("PluginCheckSharing")(text, sizeof(text));

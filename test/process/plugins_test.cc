@@ -146,6 +146,22 @@ void ManyThreadsUseThePluginsForTheFirstTime() {
   CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
 }
 
+// No hook runs at the end of a thread that a library has bound: it may be unloaded before.
+void ABoundThreadOutlivesThePlugin() {
+  Initialize();
+  const CUcontext context = cuguest_test::MakeContext();
+  auto plugin = std::make_unique<Plugin>("plugin_a");
+  std::thread([&] {
+    CHECK(plugin->Bind(context));
+    plugin.reset();
+    CHECK(!Plugin::IsLoaded("plugin_a"));
+    CUcontext current = nullptr;
+    CHECK(RAW(cuCtxGetCurrent)(&current) == CUDA_SUCCESS && current == context);
+  }).join();
+  const Plugin again("plugin_a");
+  std::thread([&] { CHECK(again.Enter(context)); }).join();
+}
+
 // The home may be unloaded while another one looks for it: it is written into before it goes, or
 // the other one becomes the home.
 void TheHomeIsUnloadedWhileAnotherLooksForIt() {
@@ -277,6 +293,7 @@ int main(int argc, char** argv) {
           {"the_home_is_unloaded_while_others_keep_values",
            &TheHomeIsUnloadedWhileOthersKeepValues},
           {"a_plugin_is_unloaded_with_values", &APluginIsUnloadedWithValues},
+          {"a_bound_thread_outlives_the_plugin", &ABoundThreadOutlivesThePlugin},
           {"many_threads_use_the_plugins_for_the_first_time",
            &ManyThreadsUseThePluginsForTheFirstTime},
           {"the_home_is_unloaded_while_another_looks_for_it",

@@ -43,6 +43,7 @@
 #include "cuguest/relaxed.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/sharing.h"
+#include "cuguest/status.h"
 #include "cuguest/thread_home.h"
 #include "test/support/held_locks.h"
 #include "test/support/reentry.h"

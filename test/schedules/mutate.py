@@ -96,6 +96,20 @@ MUTATIONS = {
         ("  table_->GiveUp(entry->value);\n  error_ = RefusalInChild(entry->context);",
          "  held_ = {entry->value, count.stripe};"),
     ],
+    # c_per_context.cc: two threads have a table each.
+    "opens_twice": [
+        ("    if (!Words().cache.compare_exchange_strong(other, made, std::memory_order_acq_rel,\n"
+         "                                               std::memory_order_acquire)) {\n"
+         "      Free(made);\n    }\n    return Get(cache);\n",
+         "    static_cast<void>(other);\n    Words().cache.store(made);\n    *cache = made;\n"
+         "    return CUDA_SUCCESS;\n"),
+    ],
+    # Who sees the table may take it for that of a copy.
+    "opens_unmarked": [
+        ("    Words().mark.store(MarkOf(given_), std::memory_order_relaxed);\n    Cache* other", "    Cache* other"),
+        ("    return Get(cache);\n  }\n\n  CUresult Close",
+         "    Words().mark.store(MarkOf(given_), std::memory_order_relaxed);\n    return Get(cache);\n  }\n\n  CUresult Close"),
+    ],
     # The first entry may be seen late, and who sees none waits for nobody.
     "sees_the_first_entry_late": [
         ("head_.load(std::memory_order_seq_cst) == nullptr", "Head() == nullptr"),

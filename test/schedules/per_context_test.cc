@@ -18,6 +18,14 @@
 // of one incarnation at the same time; to be given a value of another incarnation; and to return
 // from Forget() while another thread is ending a value of A. In a child it is one to wait, to make
 // a value, and to keep what a maker has made that forked.
+//
+// And those of lib/capi/c_per_context.cc: threads that use a cache of C for the first time. There
+//
+//   G     gets the value of A, making it if there is none; releases it
+//   N     the same of a value that is there
+//   F     forgets A
+//
+// and it is an error to be refused, to be given another's value, and to leave one behind.
 
 #include "cuguest/per_context.h"
 
@@ -27,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuguest/c.h"
 #include "cuguest/error_or.h"
 #include "test/schedules/cases.h"
 #include "test/schedules/model_driver.h"
@@ -230,6 +239,84 @@ class Caching : public schedules::Program {
   std::vector<std::vector<Held>> held_;
 };
 
+class CachingInC : public schedules::Program {
+ public:
+  explicit CachingInC(std::vector<std::string> threads) : words_(std::move(threads)) {
+    g_world = &world_;
+    world_.driver.Create(ModelDriver::Handle(0));
+    const ContextRef a = ContextRef::Borrow(ModelDriver::Handle(0));
+    a_ = {sizeof(a_), a.get(), a.id()};
+  }
+  ~CachingInC() override { g_world = nullptr; }
+
+  int Threads() const override { return static_cast<int>(words_.size()); }
+  void Run(int thread) override {
+    for (const char operation : words_[static_cast<std::size_t>(thread)]) Do(operation);
+  }
+  void Finish() override {
+    const int code = cuguest_per_context_close(&cache_);
+    Require(code == CUDA_SUCCESS || world_.records.empty(), "a cache was not closed");
+    for (const Record& record : world_.records) Require(record.is_ended, "a value was not ended");
+  }
+
+ private:
+  static int Make(const cuguest_ref* context, void* value, void* /*user*/) {
+    std::deque<Record>& records = g_world->records;
+    for (const Record& record : records) Require(record.is_ready, "a value is made twice");
+    records.push_back({ContextRef::Borrow(context->context)});
+    Record* const record = &records.back();
+    g_world->steps.fetch_add(1);
+    record->is_ready = true;
+    ::new (value) Value(record);
+    return 0;
+  }
+  static void End(void* value, void* /*user*/) { static_cast<Value*>(value)->~Value(); }
+  static void Leak(void* value, void* user) {
+    static_cast<Value*>(value)->Leak();
+    End(value, user);
+  }
+  static constexpr cuguest_per_context_type kType = {
+      sizeof(cuguest_per_context_type), sizeof(Value), 0, &Make, &End, &Leak, nullptr};
+
+  void Do(char operation) {
+    if (operation == 'F') {
+      const int code = cuguest_per_context_forget(&cache_, &a_);
+      return Require(code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_FOUND, "it was not forgotten");
+    }
+    cuguest_per_context_pin pin = CUGUEST_INIT(cuguest_per_context_pin);
+    if (operation == 'N') {
+      const int code = cuguest_per_context_find(&cache_, &a_, &pin);
+      if (code == CUDA_ERROR_NOT_FOUND) return;
+      Require(code == CUDA_SUCCESS, "it was not found");
+    } else {
+      Require(cuguest_per_context_get(&cache_, &kType, &a_, &pin) == CUDA_SUCCESS,
+              "it was refused");
+    }
+    Record& record = static_cast<Value*>(cuguest_per_context_value(&pin))->record();
+    ++record.pins;
+    Require(record.is_ready && !record.is_ending && !record.is_ended, "a value that is over");
+    world_.steps.fetch_add(1);
+    --record.pins;
+    Require(cuguest_per_context_unpin(&pin) == CUDA_SUCCESS, "a pin was not released");
+  }
+
+  World world_;
+  cuguest_per_context cache_ = CUGUEST_INIT(cuguest_per_context);
+  cuguest_ref a_;
+  std::vector<std::string> words_;
+};
+
+Group InC(const std::string& name, const std::vector<std::vector<std::string>>& programs,
+          const Bounds& bounds) {
+  Group group{name, {}};
+  for (const std::vector<std::string>& threads : programs) {
+    std::string words = "c";
+    for (const std::string& word : threads) words += " " + word;
+    group.cases.push_back({words, [=] { return std::make_unique<CachingInC>(threads); }, bounds});
+  }
+  return group;
+}
+
 Case Words(const std::vector<std::string>& threads, Begin begin, const Bounds& bounds) {
   std::string name = begin == Begin::kEmpty ? "empty" : begin == Begin::kMade ? "made" : "pinned";
   for (const std::string& word : threads) name += " " + word;
@@ -266,6 +353,8 @@ std::vector<Group> schedules::Groups() {
   const std::vector<std::string> one_beside = {"B", "F", "X"};
   const std::vector<std::string> longer = {"AaF", "XA", "BAb", "FAF"};
   return {
+      InC("first_use_in_c", {{"G", "G"}, {"G", "F"}, {"G", "N"}, {"GF", "G"}, {"GF", "N"}}, {2}),
+      InC("first_use_in_c_weak", {{"G", "G"}, {"G", "F"}, {"G", "N"}}, {2, 2}),
       All("forks_beside_a_thread", {"K", "KFXB", "LXB"}, {"A", "F", "X", "AaF"}, {1}),
       All("two_threads_one_operation", one, one, every) + All("", {"D"}, one_beside, every),
       All("two_threads_one_operation_weak", one, one, weak) + All("", {"D"}, one_beside, weak),

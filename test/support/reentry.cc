@@ -14,6 +14,7 @@
 #include "cuguest/incident_listener.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/support/held_locks.h"
 #include "test/support/scenario.h"
 

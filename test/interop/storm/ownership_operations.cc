@@ -7,6 +7,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "test/interop/storm/operations.h"
 
 namespace storm {

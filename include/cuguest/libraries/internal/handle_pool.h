@@ -24,6 +24,7 @@
 #include "cuguest/objects/internal/memory_range.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
