@@ -134,6 +134,13 @@ bool HasTheText(CUcontext context, CUdeviceptr memory) {
 // The simulation allocates a buffer by malloc. What is freed is then no memory of the process's,
 // until as much is allocated again.
 void BuffersAreMapped() { CHECK(mallopt(M_MMAP_THRESHOLD, before::kBufferBytes) == 1); }
+std::string WhyBuffersAreNotMapped() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return "malloc is a sanitizer's";
+#else
+  return "";
+#endif
+}
 
 // A context that has the handle of `last`, which is destroyed first.
 CUcontext MakeAgain(CUcontext last) {
@@ -272,9 +279,11 @@ void ForgetsAContext() {
 }
 
 // Where it is undefined before, the simulation ends the process in that call.
-cuguest_test::Scenario Case(const char* name, void (*run)(), const char* aborts_in = nullptr) {
+cuguest_test::Scenario Case(const char* name, void (*run)(), const char* aborts_in = nullptr,
+                            std::string (*skip)() = nullptr) {
   cuguest_test::Scenario scenario = {name, run};
   scenario.on = cuguest_test::On::kSimulation;
+  scenario.skip = skip;
   if (aborts_in != nullptr) {
     scenario.lines = {std::string("cudasim: ") + aborts_in + "("};
     scenario.code = -SIGABRT;
@@ -290,10 +299,14 @@ int main(int argc, char** argv) {
       {
           Case("reads_before", &Reads<Before>),
           Case("reads_after", &Reads<After>),
-          Case("hands_out_a_dead_buffer", &BufferOfADestroyedContext<Before>),
-          Case("hands_out_no_dead_buffer", &BufferOfADestroyedContext<After>),
-          Case("overwrites_the_hosts_memory", &BufferThatIsTheHostsNow<Before>),
-          Case("spares_the_hosts_memory", &BufferThatIsTheHostsNow<After>),
+          Case("hands_out_a_dead_buffer", &BufferOfADestroyedContext<Before>, nullptr,
+               &WhyBuffersAreNotMapped),
+          Case("hands_out_no_dead_buffer", &BufferOfADestroyedContext<After>, nullptr,
+               &WhyBuffersAreNotMapped),
+          Case("overwrites_the_hosts_memory", &BufferThatIsTheHostsNow<Before>, nullptr,
+               &WhyBuffersAreNotMapped),
+          Case("spares_the_hosts_memory", &BufferThatIsTheHostsNow<After>, nullptr,
+               &WhyBuffersAreNotMapped),
           Case("finds_a_destroyed_contexts_stream", &StreamAtAHandleUsedAgain<Before>,
                "cuMemcpyHtoDAsync"),
           Case("finds_no_destroyed_contexts_stream", &StreamAtAHandleUsedAgain<After>),
