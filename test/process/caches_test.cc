@@ -108,9 +108,13 @@ std::future<CUresult> StartReading(CUdeviceptr target) {
   return Library::Read({s_file, 0, target, sizeof(kText)});
 }
 
+// Returns when the thread has ended the task, which happens after its future is ready, and with it
+// the reference that the task holds.
 template <typename Library>
 CUresult Read(CUdeviceptr target) {
-  return StartReading<Library>(target).get();
+  const CUresult code = StartReading<Library>(target).get();
+  CHECK(ThePool().Run([] { return CUDA_SUCCESS; }).get() == CUDA_SUCCESS);
+  return code;
 }
 
 CUdeviceptr AllocateIn(CUcontext context) {
