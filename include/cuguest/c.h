@@ -225,13 +225,10 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_current(cuguest_ref* ref);
 /// Cost:    one driver call, contention-free.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_check(const cuguest_ref* ref);
 
-/// How a guard enters: GuardMode of context_guard.h; and what it relaxes.
+/// How a guard enters: GuardMode of context_guard.h.
 enum {
   CUGUEST_ELIDE = 0,        ///< no push where the context is current already
   CUGUEST_ALWAYS_PUSH = 1,  ///< always push
-  /// Added to one of these: captures are relaxed meanwhile, as by a cuguest_capture_guard with
-  /// CUGUEST_CAPTURE_RELAXED, which a driver below CUDA 10.1 need not be asked for.
-  CUGUEST_RELAXED = 2,
 };
 
 /// cuguest_guard
@@ -248,8 +245,7 @@ enum {
 ///          ended, and an incident (CUGUEST_ELSEWHERE) reports it; its own thread closes it, at the
 ///          latest when it next begins or ends a scope.
 /// Cost:    that of a ContextGuard: 2 driver calls elided, 4 switched or with CUGUEST_ALWAYS_PUSH,
-///          and one more by reference; two more with CUGUEST_RELAXED. No lock; no allocation up to
-///          16 scopes deep.
+///          and one more by reference. No lock; no allocation up to 16 scopes deep.
 typedef struct cuguest_guard {
   size_t size;
   unsigned long long opaque[23];
@@ -258,8 +254,7 @@ typedef struct cuguest_guard {
 /// Enters `context`; the other one refuses where the incarnation is over.
 ///
 /// Requires: `context` is alive.
-/// Errors:  nothing has changed then, and there is nothing to leave. With CUGUEST_RELAXED also
-/// those
+/// Errors:  nothing has changed then, and there is nothing to leave.
 ///          of cuguest_capture_guard_enter(), but CUDA_ERROR_NOT_SUPPORTED.
 ///            CUDA_ERROR_INVALID_CONTEXT (201)       `context` is null, or `ref` names none
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
@@ -274,6 +269,18 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter(cuguest_guard* guard,
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_ref(cuguest_guard* guard,
                                                               const cuguest_ref* ref, int mode,
                                                               const char* file, int line);
+
+/// Relaxes stream captures for as long as the guard lasts, as a cuguest_capture_guard with
+/// CUGUEST_CAPTURE_RELAXED, so that what is allocated or freed inside invalidates nobody's capture.
+/// Leaving the guard gives the mode back after the context: with it a Relaxed<ContextGuard>
+/// (relaxed.h). Nothing to do the second time, and below CUDA 10.1, where there are no modes.
+///
+/// Errors:  the guard is as it was then: those of cuguest_capture_guard_enter(), but
+///          CUDA_ERROR_NOT_SUPPORTED (801); CUDA_ERROR_ILLEGAL_STATE (401) also on another thread
+///          than the guard's.
+/// Cost:    one driver call, and one more when the guard is left.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_relax(cuguest_guard* guard, const char* file,
+                                                          int line);
 
 /// Makes another context the guard's, for a loop over objects in many contexts: one entry for all,
 /// which is replaced. As ContextGuard::MoveTo, see Note [Moving to another context] of

@@ -13,8 +13,8 @@ static_assert(sizeof(cuguest_guard) == 192);
 // `ours` is a handle or a ContextRef.
 template <typename Context>
 CUresult EnterGuard(cuguest_guard* given, const Context& ours, int mode, Location where) noexcept {
-  return BeginGuard(given, mode, where, [&](Guard* guard) {
-    guard->scope.Enter(ours, (mode & CUGUEST_ALWAYS_PUSH) != 0, where);
+  return BeginGuard(given, mode, [&](Guard* guard) {
+    guard->scope.Enter(ours, mode == CUGUEST_ALWAYS_PUSH, where);
     return guard->scope.JustEntered();
   });
 }

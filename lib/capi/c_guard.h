@@ -35,26 +35,16 @@ struct Guard {
 using GuardStorage = StorageOf<Guard, cuguest_guard>;
 
 inline bool IsMode(int mode) noexcept {
-  return (mode & ~(CUGUEST_ALWAYS_PUSH | CUGUEST_RELAXED)) == 0;
+  return mode == CUGUEST_ELIDE || mode == CUGUEST_ALWAYS_PUSH;
 }
 
-// Relaxes captures for the guard.
-CUresult Relax(Guard* guard, Location where) noexcept;
-
-// By `enter`, which enters guard->scope, or returns why it cannot; takes all back where it fails.
+// By `enter`, which enters guard->scope, or returns why it cannot; takes it back where it fails.
 template <typename Enter>
-CUresult BeginGuard(cuguest_guard* given, int mode, Location where, Enter enter) noexcept {
+CUresult BeginGuard(cuguest_guard* given, int mode, Enter enter) noexcept {
   const GuardStorage storage(given);
   CUresult code = IsMode(mode) ? storage.CanBegin() : CUDA_ERROR_INVALID_VALUE;
   if (code != CUDA_SUCCESS) return code;
-  Guard* const guard = storage.Begin();
-  if (__builtin_expect((mode & CUGUEST_RELAXED) != 0, 0)) code = Relax(guard, where);
-  if (code == CUDA_SUCCESS) {
-    code = enter(guard);
-    if (code != CUDA_SUCCESS && guard->end_mode != nullptr) {
-      guard->end_mode(guard, Reported::kByResult);
-    }
-  }
+  code = enter(storage.Begin());
   if (code != CUDA_SUCCESS) storage.End();
   return code;
 }

@@ -18,13 +18,13 @@ template <typename Acquire>
 CUresult EnterAcquired(cuguest_guard* given, int if_inactive, int mode, Location where,
                        Acquire acquire) noexcept {
   if (!IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
-  return BeginGuard(given, mode, where, [&](Guard* guard) {
+  return BeginGuard(given, mode, [&](Guard* guard) {
     CurrentContext asked = CurrentContext::NotAsked();
     Acquired acquired = acquire(static_cast<IfInactive>(if_inactive), &asked);
     if (!acquired.ok()) return acquired.error().code;
     const CUcontext* const current = asked.IsKnown() ? &asked.context : nullptr;
     guard->scope.EnterFound(Incarnation::Of(acquired.context()), current,
-                            (mode & CUGUEST_ALWAYS_PUSH) != 0, where);
+                            mode == CUGUEST_ALWAYS_PUSH, where);
     const CUresult code = guard->scope.JustEntered();
     if (code != CUDA_SUCCESS || !acquired.holds()) return code;
     Device device = Device::Borrow(0);

@@ -306,7 +306,7 @@ Parameter<int> OneOf(int last, int valid) {
   }
   return parameter;
 }
-Parameter<int> EnterMode() { return OneOf(CUGUEST_ALWAYS_PUSH | CUGUEST_RELAXED, CUGUEST_ELIDE); }
+Parameter<int> EnterMode() { return OneOf(CUGUEST_ALWAYS_PUSH, CUGUEST_ELIDE); }
 Parameter<int> IfInactive() {
   Parameter<int> parameter = OneOf(CUGUEST_CREATE_AND_KEEP, CUGUEST_CREATE);
   // What it keeps is given back, so that a row leaves nothing.
@@ -553,6 +553,10 @@ std::vector<Row> Guards() {
                  Line()),
       BORDERS_OF(cuguest_guard_ref, AsksDriver(), Reads<Guard>(), Writes()),
       BORDERS_OF(cuguest_guard_reassert, UsesScope(), Uses<Guard>(Over())),
+      // The capture mode is the thread's own, wherever it is; the guard knows its thread.
+      BORDERS_OF(cuguest_guard_relax,
+                 {{0}, {0}, {kIllegalState}, {kIllegalState}, {kDeinitialized}}, Uses<Guard>({0}),
+                 File(), Line()),
       BORDERS_OF(cuguest_guard_leave, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_cleanup, EndsScope(), Uses<Guard>(Over())),
       BORDERS_OF(cuguest_guard_enter_stream, AsksDriver(), Begins<Guard>(), LiveStream(),

@@ -153,7 +153,15 @@ std::vector<Call> WaysIn() {
          CUGUEST_SCOPE(cuguest_guard, guard);
          return Left(&guard,
                      cuguest_guard_enter_stream(&guard, t.stream.get(), CUGUEST_NO_DEVICE,
-                                                CUGUEST_REFUSE, CUGUEST_RELAXED, CUGUEST_HERE));
+                                                CUGUEST_REFUSE, CUGUEST_ELIDE, CUGUEST_HERE));
+       }},
+      {"cuguest_guard_enter cuguest_guard_relax", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         const int code = cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ELIDE, CUGUEST_HERE);
+         if (code != 0) return FirstOf({code});
+         const int relaxed = cuguest_guard_relax(&guard, CUGUEST_HERE);
+         return FirstOf({relaxed, cuguest_guard_leave(&guard)});
        }},
       {"cuguest_guard_enter_pointer", kOk,
        [](const Things& t) {

@@ -43,6 +43,7 @@
 #define cuguest_guard_move_to_ref CUGUEST_INTERNAL_C_NAME(cuguest_guard_move_to_ref)
 #define cuguest_guard_reassert CUGUEST_INTERNAL_C_NAME(cuguest_guard_reassert)
 #define cuguest_guard_ref CUGUEST_INTERNAL_C_NAME(cuguest_guard_ref)
+#define cuguest_guard_relax CUGUEST_INTERNAL_C_NAME(cuguest_guard_relax)
 #define cuguest_host_scope_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_cleanup)
 #define cuguest_host_scope_enter CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_enter)
 #define cuguest_host_scope_leave CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_leave)

@@ -82,6 +82,10 @@ class CUGUEST_API Scope {
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
   [[nodiscard]] const char* advice() const noexcept;
   [[nodiscard]] CUGUEST_HIDE bool IsInside() const noexcept { return serial_ != 0; }
+  // Of a scope that has entered: whether it did so on this thread.
+  [[nodiscard]] CUGUEST_HIDE bool IsOfThisThread() const noexcept {
+    return thread_ == CallingThread()->kernel_thread;
+  }
   [[nodiscard]] CUGUEST_HIDE CUcontext context() const noexcept { return context_; }
   // As ContextGuard::context().
   [[nodiscard]] ContextRef Ref() const noexcept;
