@@ -10,9 +10,6 @@
 
 #include "cuguest/c.h"
 
-/* No call invalidates a capture of the application's. */
-enum { MEDIA_MODE = CUGUEST_ELIDE | CUGUEST_RELAXED };
-
 /* A context that an application has made, and destroys. */
 struct media_context {
   cuguest_ref ref;
@@ -37,24 +34,30 @@ static int media_context_pop(CUcontext* popped) {
   return cuguest_pop();
 }
 
+/* For our own functions: inside, nothing invalidates a capture of the application's. */
+static int media_enter(cuguest_guard* guard, const struct media_context* media, CUGUEST_PLACE) {
+  const int code = cuguest_guard_enter_ref(guard, &media->ref, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+  return code == 0 ? cuguest_guard_relax(guard, CUGUEST_GIVEN_PLACE) : code;
+}
+
 static int media_context_wrap(struct media_context* media, CUcontext context) {
   CUGUEST_SCOPE(cuguest_guard, guard);
   int code = cuguest_ref_borrow(&media->ref, context);
-  if (code == 0) code = cuguest_guard_enter_ref(&guard, &media->ref, MEDIA_MODE, CUGUEST_HERE);
+  if (code == 0) code = media_enter(&guard, media, CUGUEST_HERE);
   return code == 0 ? (int)cuStreamCreate(&media->stream, CU_STREAM_NON_BLOCKING) : code;
 }
 
 static void media_context_clear(struct media_context* media) {
   CUGUEST_SCOPE(cuguest_guard, guard);
   /* Refused where the context is over, and the stream with it. */
-  const int code = cuguest_guard_enter_ref(&guard, &media->ref, MEDIA_MODE, CUGUEST_HERE);
+  const int code = media_enter(&guard, media, CUGUEST_HERE);
   if (code == 0) cuStreamDestroy(media->stream);
 }
 
 static int media_memory_alloc(struct media_memory* memory, struct media_context* media,
                               size_t bytes) {
   CUGUEST_SCOPE(cuguest_guard, guard);
-  int code = cuguest_guard_enter_ref(&guard, &media->ref, MEDIA_MODE, CUGUEST_HERE);
+  int code = media_enter(&guard, media, CUGUEST_HERE);
   if (code == 0) code = cuMemAlloc(&memory->data, bytes);
   if (code != 0) return code;
   memory->context = media;
@@ -73,7 +76,7 @@ static void media_memory_wrap(struct media_memory* memory, struct media_context*
 
 static int media_memory_copy(struct media_memory* target, const struct media_memory* source) {
   CUGUEST_SCOPE(cuguest_guard, guard);
-  int code = cuguest_guard_enter_ref(&guard, &target->context->ref, MEDIA_MODE, CUGUEST_HERE);
+  int code = media_enter(&guard, target->context, CUGUEST_HERE);
   if (code != 0) return code;
   if (target->bytes < source->bytes) return CUDA_ERROR_INVALID_VALUE;
   return cuMemcpyDtoD(target->data, source->data, source->bytes);
@@ -81,7 +84,7 @@ static int media_memory_copy(struct media_memory* target, const struct media_mem
 
 static void media_memory_free(struct media_memory* memory) {
   CUGUEST_SCOPE(cuguest_guard, guard);
-  const int code = cuguest_guard_enter_ref(&guard, &memory->context->ref, MEDIA_MODE, CUGUEST_HERE);
+  const int code = media_enter(&guard, memory->context, CUGUEST_HERE);
   if (code == 0) cuStreamSynchronize(memory->context->stream);
   if (memory->notify != NULL) {
     CUGUEST_SCOPE(cuguest_host_scope, host);

@@ -10,8 +10,7 @@
 
 #include "cuguest/c.h"
 
-/* What no copy may do: invalidate a capture of the host's. */
-enum { COPIER_OPERATIONS = 32, COPIER_MODE = CUGUEST_ELIDE | CUGUEST_RELAXED };
+enum { COPIER_OPERATIONS = 32 };
 
 /* What is kept in one context. */
 struct copier_lane {
@@ -56,17 +55,30 @@ static const cuguest_per_context_type copier_lanes = {sizeof(copier_lanes),
                                                       NULL,
                                                       NULL};
 
+/* Inside, nothing invalidates a capture of the host's. */
+static int copier_enter(cuguest_guard* guard, const cuguest_ref* context, CUGUEST_PLACE) {
+  const int code = cuguest_guard_enter_ref(guard, context, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+  return code == 0 ? cuguest_guard_relax(guard, CUGUEST_GIVEN_PLACE) : code;
+}
+
+static int copier_enter_acquired(cuguest_guard* guard, const cuguest_acquired* acquired,
+                                 CUGUEST_PLACE) {
+  const int code =
+      cuguest_guard_enter_acquired(guard, acquired, CUGUEST_ELIDE, CUGUEST_GIVEN_PLACE);
+  return code == 0 ? cuguest_guard_relax(guard, CUGUEST_GIVEN_PLACE) : code;
+}
+
 /* Any context will do for managed memory, which is `acquired` then. */
-static int copier_enter(cuguest_guard* guard, cuguest_acquired* acquired, CUdeviceptr memory,
-                        int is_managed, CUGUEST_PLACE) {
+static int copier_enter_memory(cuguest_guard* guard, cuguest_acquired* acquired, CUdeviceptr memory,
+                               int is_managed, CUGUEST_PLACE) {
   int code;
-  if (!is_managed) {
-    return cuguest_guard_enter_pointer(guard, memory, CUGUEST_REFUSE, COPIER_MODE,
-                                       CUGUEST_GIVEN_PLACE);
+  if (is_managed) {
+    code = cuguest_acquire_any(acquired);
+    return code == 0 ? copier_enter_acquired(guard, acquired, CUGUEST_GIVEN_PLACE) : code;
   }
-  code = cuguest_acquire_any(acquired);
-  if (code != 0) return code;
-  return cuguest_guard_enter_acquired(guard, acquired, COPIER_MODE, CUGUEST_GIVEN_PLACE);
+  code = cuguest_guard_enter_pointer(guard, memory, CUGUEST_REFUSE, CUGUEST_ELIDE,
+                                     CUGUEST_GIVEN_PLACE);
+  return code == 0 ? cuguest_guard_relax(guard, CUGUEST_GIVEN_PLACE) : code;
 }
 
 static void copier_finish(struct copier_operation* operation) {
@@ -108,7 +120,7 @@ static int copier_put(struct copier* copier, CUdeviceptr target, int is_managed,
   CUGUEST_SCOPE(cuguest_acquired, acquired);
   CUGUEST_SCOPE(cuguest_guard, guard);
   cuguest_ref context = CUGUEST_REF_INIT;
-  int code = copier_enter(&guard, &acquired, target, is_managed, CUGUEST_HERE);
+  int code = copier_enter_memory(&guard, &acquired, target, is_managed, CUGUEST_HERE);
   if (code == 0) code = cuguest_guard_ref(&guard, &context);
   return code == 0 ? copier_start(copier, &context, target, source, bytes) : code;
 }
@@ -122,7 +134,7 @@ static int copier_progress(struct copier* copier) {
     int code;
     if (cuguest_per_context_value(&operation->lane) == NULL) continue;
     /* Refuses where the context is over, and the event with it. */
-    code = cuguest_guard_enter_ref(&guard, &operation->context, COPIER_MODE, CUGUEST_HERE);
+    code = copier_enter(&guard, &operation->context, CUGUEST_HERE);
     if (code == 0) code = cuEventQuery(operation->done);
     if (code == CUDA_ERROR_NOT_READY) continue;
     copier_finish(operation);
@@ -141,7 +153,7 @@ static int copier_alloc(struct copier* copier, int device, size_t bytes, CUdevic
   if (code == 0) code = cuguest_acquired_hold(&acquired);
   if (code == CUDA_ERROR_NOT_SUPPORTED) code = 0; /* a user's, for as long as they keep it */
   if (code == 0) code = cuguest_primary_keeper_keep(&copier->primaries, &acquired);
-  if (code == 0) code = cuguest_guard_enter_acquired(&guard, &acquired, COPIER_MODE, CUGUEST_HERE);
+  if (code == 0) code = copier_enter_acquired(&guard, &acquired, CUGUEST_HERE);
   return code == 0 ? (int)cuMemAlloc(memory, bytes) : code;
 }
 
@@ -152,7 +164,7 @@ static int copier_register(struct copier_registration* registration, int device,
   cuguest_ref ref = CUGUEST_REF_INIT;
   int code = cuguest_primary_retain_if_active(&registration->primary, device);
   if (code == 0) code = cuguest_primary_ref(&registration->primary, &ref);
-  if (code == 0) code = cuguest_guard_enter_ref(&guard, &ref, COPIER_MODE, CUGUEST_HERE);
+  if (code == 0) code = copier_enter(&guard, &ref, CUGUEST_HERE);
   if (code == 0) code = cuMemHostRegister(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
   registration->memory = memory;
   cuguest_guard_leave(&guard);
@@ -164,7 +176,7 @@ static int copier_unregister(struct copier_registration* registration) {
   CUGUEST_SCOPE(cuguest_guard, guard);
   cuguest_ref ref = CUGUEST_REF_INIT;
   int code = cuguest_primary_ref(&registration->primary, &ref);
-  if (code == 0) code = cuguest_guard_enter_ref(&guard, &ref, COPIER_MODE, CUGUEST_HERE);
+  if (code == 0) code = copier_enter(&guard, &ref, CUGUEST_HERE);
   if (code == 0) code = cuMemHostUnregister(registration->memory);
   cuguest_guard_leave(&guard);
   cuguest_primary_release(&registration->primary);
