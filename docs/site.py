@@ -23,7 +23,8 @@ PAGES = {
 # Pages below another one.
 BELOW = {
     "guide": ["recipes/index"],
-    "recipes/index": ["recipes/do_you_need_to_enter", "recipes/driver_table", "recipes/small_read"],
+    "recipes/index": ["recipes/do_you_need_to_enter", "recipes/driver_table", "recipes/small_read", "recipes/caches", "recipes/retain",
+                      "recipes/pair"],
     "examples": ["adoption/communication_library", "adoption/codec", "adoption/media_framework", "adoption/simulation_engine", "three_jobs",
                  "facts/runtime_context", "facts/kernel_parameters", "facts/memory_of_both_apis", "sources/index"],
 }

@@ -3,7 +3,8 @@
 """recipes_test.py SOURCE_ROOT
 
 The tables of docs/recipes have the rows that tests hold: those of a page, in its order, are those of a constant in the
-test's source.
+test's source. Of a recipe with code before and after, the counts in the page are those of the code, the code after calls
+nothing of the driver that is about contexts, and each case that the page names is one of the test.
 """
 
 import pathlib
@@ -55,6 +56,34 @@ entries = {f"cu{name}" for header in ("driver_table.h", "objects/driver.h")
 names = {row[0] for row in table(ENTER, HEAD) if "stream 0" not in row[0]}
 check(f"{ENTER} has the {len(entries)} calls that cuguest makes", len(entries) == 128 and entries - names == {"cuDevSmResourceSplit"}
       and names <= entries, f"missing: {sorted(entries - names)}, more: {sorted(names - entries)}")
+
+
+def code(name):
+    """The lines of a recipe's code: without comments, empty lines and directives."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", (root / "examples" / "recipes" / f"{name}.h").read_text(), flags=re.S)
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+# What finds, keeps and enters contexts, tells them apart, and sets the mode of captures.
+OF_CONTEXTS = re.compile(r"\b(?:cuCtx|cuDevicePrimaryCtx|cuPointerGetAttribute|cuThreadExchangeStreamCaptureMode)\w*\(")
+
+
+def before_and_after(page, test):
+    versions = [code(f"{page}_{version}") for version in ("before", "after")]
+    counts = [["lines of code", *(str(len(lines)) for lines in versions)],
+              ["calls of the driver about contexts", *(str(len(OF_CONTEXTS.findall("\n".join(lines)))) for lines in versions)]]
+    name = f"docs/recipes/{page}.md"
+    shown = table(name, "| | before | after |")
+    check(f"{name}: the counts are those of the code", shown == counts, f"page: {shown}\ncode: {counts}")
+    check(f"{name}: after, no call of the driver is about contexts", counts[1][2] == "0" != counts[1][1], counts[1])
+    named = [case for row in table(name, "| when | before | after | cases |") for case in row[3].split(", ")]
+    cases = re.findall(r'\bC(?:ASE\(|ase\(")(\w+)', (root / test).read_text())
+    check(f"{name}: the {len(named)} cases are in {test}", named and set(named) <= set(cases), sorted(set(named) - set(cases)))
+
+
+before_and_after("caches", "test/process/caches_test.cc")
+before_and_after("retain", "test/capi/retain_test.c")
+before_and_after("pair", "test/capi/pair_test.c")
 
 print(f"cases: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed else 0)

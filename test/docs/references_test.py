@@ -13,7 +13,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 # Each page of these belongs to a program of the same name, in the folder of examples/ of the same name; a page of recipes, if it
-# has code, to a header.
+# has code, to a header, or to NAME_before.h and NAME_after.h.
 with_program = {folder: sorted((root / "docs" / folder).glob("*.md")) for folder in ("facts", "adoption")}
 recipes = sorted((root / "docs" / "recipes").glob("*.md"))
 rooms = sorted(page for pattern in ("*/README.md", "objects/*/README.md") for page in (root / "lib").glob(pattern)
@@ -113,11 +113,16 @@ for page in programs_of:
 index = (root / "docs" / "recipes" / "index.md").read_text()
 for page in recipes:
     check(page.name == "index.md" or f"({page.name})" in index, f"docs/recipes/index.md has no link to {page.name}")
-programs_of |= {page: root / "examples" / "recipes" / f"{page.stem}.h" for page in recipes if "\n```c" in page.read_text()}
-for page, program in programs_of.items():
+programs_of = {page: [program] for page, program in programs_of.items()}
+for page in recipes:
+    if "\n```c" in page.read_text():
+        pair = sorted((root / "examples" / "recipes").glob(f"{page.stem}_*.h"))
+        programs_of[page] = pair or [root / "examples" / "recipes" / f"{page.stem}.h"]
+for page, programs_here in programs_of.items():
     name = page.relative_to(root / "docs")
-    check(program.is_file(), f"docs/{name}: there is no {program.relative_to(root)}")
-    source = " ".join(program.read_text().split()) if program.is_file() else ""
+    for program in programs_here:
+        check(program.is_file(), f"docs/{name}: there is no {program.relative_to(root)}")
+    source = " ".join(" ".join(program.read_text().split()) for program in programs_here if program.is_file())
     blocks = re.findall(r"^```(?:c|cpp)\n(.*?)^```", page.read_text(), re.M | re.S)
     check(blocks, f"docs/{name} shows no code")
     for block in blocks:
