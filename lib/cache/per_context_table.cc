@@ -190,7 +190,7 @@ Error RefusalInChild(const ContextRef& context) noexcept {
       Failure(CUDA_ERROR_NOT_INITIALIZED, "make the value of a context in a forked child"),
       context.get());
 }
-constexpr char kMake[] = "make the value of a context";
+constexpr char kMake[] = "make a value";
 
 // `place` or the next address that is aligned.
 std::uintptr_t Aligned(std::uintptr_t place, std::size_t alignment) noexcept {

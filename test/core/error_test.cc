@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(an_error_says_what_at_what_and_why) {
 
 // A reason that the text does not know would leave it empty behind the colon.
 BOOST_AUTO_TEST_CASE(every_reason_and_subject_has_words) {
-  for (int reason = 0; reason <= static_cast<int>(Error::Reason::kInactive); ++reason) {
+  for (int reason = 0; reason <= static_cast<int>(Error::Reason::kBeingMade); ++reason) {
     for (int subject = 0; subject <= static_cast<int>(Error::Subject::kCreation); ++subject) {
       const std::string text = TextOf(Make(CUDA_ERROR_UNKNOWN, "try", [&](Error& error) {
         error.reason = static_cast<Error::Reason>(reason);
