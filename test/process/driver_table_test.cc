@@ -201,13 +201,14 @@ constexpr Feature kFeatures[] = {
     {"host_scope", &CallTheHost},
     {"thread home", &KeepAThread},
     {"capture_guard", &RelaxCaptures},
+    // Before a primary context is known, which need not be asked about then.
+    {"shared_context_create", &CreateAContext},
+    {"shared_context_attach", &AttachToAContext},
     {"primary", &RetainThePrimary},
     {"acquire_on", &AcquireOnADevice},
     {"acquire_on with nothing current", &AcquireOnADeviceOfNothing},
     {"acquire_from_pointer", &AcquireFromAPointer},
     {"acquire_from_stream", &AcquireFromAStream},
-    {"shared_context_create", &CreateAContext},
-    {"shared_context_attach", &AttachToAContext},
     {"free_memory", &FreeMemory},
     {"peer_access_check", &CanAccessAPeer},
 };
@@ -224,8 +225,8 @@ constexpr Need kNeeds[] = {
     {"cuCtxPushCurrent", "adopt"},
     {"cuCtxPopCurrent", "adopt"},
     {"cuInit",
-     "primary, acquire_on, acquire_on with nothing current, shared_context_create, "
-     "shared_context_attach, free_memory, peer_access_check"},
+     "shared_context_create, shared_context_attach, primary, acquire_on, "
+     "acquire_on with nothing current, free_memory, peer_access_check"},
     {"cuDeviceGetCount", "shared_context_attach"},
     {"cuDeviceCanAccessPeer", "peer_access_check"},
     {"cuCtxCreate", "shared_context_create"},
@@ -233,7 +234,7 @@ constexpr Need kNeeds[] = {
     {"cuCtxGetDevice", "acquire_on, free_memory"},
     {"cuDevicePrimaryCtxRetain", "primary, acquire_on with nothing current"},
     {"cuDevicePrimaryCtxRelease", "primary, acquire_on with nothing current"},
-    {"cuDevicePrimaryCtxGetState", "acquire_on with nothing current, shared_context_attach"},
+    {"cuDevicePrimaryCtxGetState", "shared_context_attach, acquire_on with nothing current"},
     {"cuMemGetInfo", "free_memory"},
     {"cuPointerGetAttribute", "acquire_from_pointer"},
     {"cuStreamGetCtx", "acquire_from_stream"},

@@ -154,9 +154,11 @@ struct Trial {
     InA([&] { code = RAW(cuEventRecord)(event, o.stream); });
     Saw(code == CUDA_SUCCESS ? o.a.get() : o.b.get());
   }
-  // Work on the first byte of p: it is done, whatever is current.
+  // Work on the first byte of p: it is done, whatever is current. A fill without a stream runs in
+  // the current context, and is waited for there.
   void SawWork(CUdeviceptr at, unsigned char expected) {
     unsigned char byte = 0;
+    Objects::In(o.b.get(), [] { OK(RAW(cuCtxSynchronize)()); });
     InA([&] {
       OK(RAW(cuCtxSynchronize)());
       OK(RAW(cuMemcpyDtoH)(&byte, at, 1));
