@@ -44,7 +44,10 @@ Error ThreadHome::Bind(Acquired home) noexcept {
   }
   const bool wants_reference = keep_ == Keep::kReference || if_over_ == IfOver::kReenter;
   const Error held = wants_reference ? home.Hold() : Error();
-  if (!held.ok() && keep_ == Keep::kReference) return held;
+  // A home that need not hold works in any context; but where that is not known, it says so.
+  const bool is_told =
+      held.code == CUDA_ERROR_NOT_SUPPORTED || held.code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!held.ok() && (keep_ == Keep::kReference || !is_told)) return held;
   const CUresult code = Place(home.context());
   if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home.context());
   context_ = home.context();

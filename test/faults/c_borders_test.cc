@@ -434,12 +434,12 @@ Parameter<Address> MemoryAddress() {
 }
 
 // The handle of any but a special one must be alive.
-Parameter<CUstream> LiveStream() {
+Parameter<CUstream> LiveStream(const Expected& special = {0}) {
   return {[](Given& given) { return given.things.stream.get(); },
           {
-              Is<CUstream>(kAbsent, nullptr, {0}),
-              Is<CUstream>("is the legacy one", CU_STREAM_LEGACY, {0}),
-              Is<CUstream>("is the thread's own", CU_STREAM_PER_THREAD, {0}),
+              Is<CUstream>(kAbsent, nullptr, special),
+              Is<CUstream>("is the legacy one", CU_STREAM_LEGACY, special),
+              Is<CUstream>("is the thread's own", CU_STREAM_PER_THREAD, special),
           }};
 }
 
@@ -467,6 +467,14 @@ Parameter<Pushed> HasPushed() {
             return Pushed();
           },
           {Is("is missing", Pushed(), {kIllegalState})}};
+}
+
+// To a device whose primary context is active meanwhile, and back.
+int BindToDevice(cuguest_thread_home* home, int device, int options, const char* file, int line) {
+  CUGUEST_SCOPE(cuguest_primary, primary);
+  static_cast<void>(cuguest_primary_retain(&primary, device));
+  const int code = cuguest_thread_home_enter_device(home, device, options, file, line);
+  return code != 0 ? code : cuguest_thread_home_leave(home);
 }
 
 int PushAndPop(CUcontext context) {
@@ -600,12 +608,15 @@ std::vector<Row> Scopes() {
       BORDERS_OF(cuguest_capture_guard_cleanup, EndsScope(), Uses<Capture>()),
       BORDERS_OF(cuguest_thread_home_enter_ref, AsksDriver(), Begins<Home>(), Names(),
                  HomeOptions(), File(), Line()),
-      BORDERS_OF(cuguest_thread_home_enter_stream, AsksDriver(), Begins<Home>(), LiveStream(),
+      // What a special stream, and memory of no context, mean depends on what is current.
+      BORDERS_OF(cuguest_thread_home_enter_stream, AsksDriver(), Begins<Home>(),
+                 LiveStream({0, kInvalidContext}), HomeOptions(), File(), Line()),
+      BORDERS_OF(cuguest_thread_home_enter_pointer, AsksDriver(), Begins<Home>(),
+                 MemoryAddress().But("is of memory that no context owns", {0, kInvalidContext}),
                  HomeOptions(), File(), Line()),
-      BORDERS_OF(cuguest_thread_home_enter_pointer, AsksDriver(), Begins<Home>(), MemoryAddress(),
-                 HomeOptions(), File(), Line()),
-      BORDERS_OF(cuguest_thread_home_enter_device, AsksDriver(), Begins<Home>(),
-                 DeviceNumber().But("is 1", {0, kInvalidContext}), HomeOptions(), File(), Line()),
+      MakeRow("cuguest_thread_home_enter_device", std::function(&BindToDevice), AsksDriver(),
+              Begins<Home>(), DeviceNumber(), Number(0, {INT_MIN, -1, 4, INT_MAX}, {kInvalidValue}),
+              File(), Line()),
       BORDERS_OF(cuguest_thread_home_ref, {}, Reads<Home>(), Writes()),
       BORDERS_OF(cuguest_thread_home_check, UsesScope(), Uses<Home>(Over(kDestroyed))),
       BORDERS_OF(cuguest_thread_home_move_to, UsesScope(), Uses<Home>(Over()), Leaving(Names())),

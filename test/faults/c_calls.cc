@@ -262,14 +262,20 @@ std::vector<Call> Holders() {
          const int code = cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE);
          if (code != 0) return FirstOf({code});
          const int kept = cuguest_primary_keeper_keep(&keeper, &acquired);
-         return FirstOf({kept, cuguest_primary_keeper_release(&keeper, CUGUEST_NO_DEVICE)});
+         const int given =
+             kept == 0 ? cuguest_primary_keeper_release(&keeper, CUGUEST_NO_DEVICE) : 0;
+         return FirstOf({kept, given, cuguest_acquired_release(&acquired)});
        }},
       {"cuguest_release_kept_primary", kOk,
        [](const Things&) {
          CUGUEST_SCOPE(cuguest_acquired, acquired);
          const int code = cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE_AND_KEEP);
          const int released = cuguest_release_kept_primary(0);
-         return FirstOf({code, released});
+         if (released == CUDA_ERROR_NOT_PERMITTED) {
+           static_cast<void>(cuguest_release_kept_primary(0));  // still kept
+         }
+         const int given = code == 0 ? cuguest_acquired_release(&acquired) : 0;
+         return FirstOf({code, released, given});
        }},
       {"cuguest_is_initialized", kOk,
        [](const Things&) { return Holds(cuguest_is_initialized() == 1); }},

@@ -372,8 +372,14 @@ std::vector<Row> Owners() {
               {}, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("Acquired: a copy", std::function([](Acquired* owner) { return Acquired(*owner); }),
               AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
-      MakeRow("Acquired::Hold", std::function([](Acquired* owner) { return owner->Hold(); }), {},
-              Owner<Acquired>(acquired, {kPrecondition})),
+      MakeRow("Acquired::Hold", std::function([](Acquired* owner) {
+                // Of a context that somebody has created it is refused.
+                const bool is_primary = owner->holds() || !owner->ok();
+                const absl::Status held = ToStatus(owner->Hold());
+                const bool is_refused = absl::IsUnimplemented(held) && !is_primary;
+                return is_refused ? absl::OkStatus() : held;
+              }),
+              {}, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("AcquiredGuard::MoveTo", std::function([](Acquired* owner) {
                 AcquiredGuard guard;
                 const cuguest::Error moved = guard.MoveTo(*owner);
@@ -385,8 +391,9 @@ std::vector<Row> Owners() {
                 cuguest::PrimaryKeeper keeper;
                 const cuguest::Error kept = keeper.Keep(*owner);
                 if (!kept.ok()) return ToStatus(kept);
-                return keeper.Keeps(Device::Borrow(0)) ? ToStatus(keeper.ReleaseAll())
-                                                       : absl::InternalError("not kept");
+                return keeper.Keeps(Device::Borrow(0)) == owner->holds()
+                           ? ToStatus(keeper.ReleaseAll())
+                           : absl::InternalError("another is kept than is held");
               }),
               AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("PrimaryKeeper::Release",

@@ -340,6 +340,14 @@ std::vector<Call> Owners() {
   };
 }
 
+// What is still kept where the driver takes nothing back is given back by the next call.
+template <typename Release>
+cuguest::Error ReleaseKept(const Release& release) {
+  const cuguest::Error released = release();
+  if (released.code == CUDA_ERROR_NOT_PERMITTED) static_cast<void>(release());
+  return released;
+}
+
 std::vector<Call> Acquiring() {
   return {
       {"AcquireOn", kDepends, [](const Things&) { return AcquireOn(First()); }},
@@ -419,27 +427,34 @@ std::vector<Call> Acquiring() {
        }},
       {"AcquireOn: created and kept", kOk,
        [](const Things&) -> Outcome {
-         const absl::Status acquired = ToStatus(AcquireOn(First(), IfInactive::kCreateAndKeep));
-         const absl::Status released = ToStatus(cuguest::ReleaseKeptPrimary(First()));
-         return acquired.ok() ? released : acquired;
+         cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreateAndKeep);
+         const CUresult acquiring = acquired.error().code;
+         const cuguest::Error given =
+             ReleaseKept([] { return cuguest::ReleaseKeptPrimary(First()); });
+         const CUresult released = acquired.Release().code;
+         return Together(FirstOf({acquiring, given.code, released}), std::move(acquired));
        }},
       {"PrimaryKeeper PrimaryKeeper::Keep PrimaryKeeper::ReleaseAll ReleaseKeptPrimaries", kOk,
        [](const Things&) -> Outcome {
          cuguest::PrimaryKeeper keeper;
-         const cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreateAndKeep);
+         cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreateAndKeep);
          const cuguest::Error kept = keeper.Keep(acquired);
-         const cuguest::Error released = keeper.ReleaseAll();
-         const cuguest::Error all = cuguest::ReleaseKeptPrimaries();
-         return FirstOf({acquired.error().code, kept.code, released.code, all.code});
+         const cuguest::Error given = ReleaseKept([&] { return keeper.ReleaseAll(); });
+         const cuguest::Error all = ReleaseKept([] { return cuguest::ReleaseKeptPrimaries(); });
+         const CUresult acquiring = acquired.error().code;
+         const CUresult released = acquired.Release().code;
+         return Together(FirstOf({acquiring, kept.code, given.code, all.code, released}),
+                         std::move(acquired));
        }},
       {"ReleaseKeptPrimary PrimaryKeeper::Release", kOk,
        [](const Things&) -> Outcome {
          cuguest::PrimaryKeeper keeper;
-         const cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);
+         cuguest::Acquired acquired = AcquireOn(First(), IfInactive::kCreate);
          if (!acquired.ok()) return ToStatus(acquired);
-         const absl::Status kept = ToStatus(keeper.Keep(acquired));
-         const absl::Status released = ToStatus(keeper.Release(First()));
-         return kept.ok() ? released : kept;
+         const cuguest::Error kept = keeper.Keep(acquired);
+         const cuguest::Error given = ReleaseKept([&] { return keeper.Release(First()); });
+         const CUresult released = acquired.Release().code;
+         return Together(FirstOf({kept.code, given.code, released}), std::move(acquired));
        }},
       {"ThreadHome ThreadHome::Check ThreadHome::Leave", kOk,
        [](const Things& t) -> Outcome {

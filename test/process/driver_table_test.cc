@@ -407,12 +407,12 @@ std::string MissingOf(std::vector<std::string> has, const std::vector<std::strin
 void TablesOfOthers() {
   CHECK(MissingOf(kFileReader, {}) == "adopt");
   CHECK(MissingOf(kFileReader, {"cuCtxGetId"}) ==
-        "capture_guard, primary, acquire_on, acquire_on with nothing current, acquire_from_stream, "
-        "shared_context_create, shared_context_attach, free_memory, peer_access_check");
+        "capture_guard, shared_context_create, shared_context_attach, primary, acquire_on, "
+        "acquire_on with nothing current, acquire_from_stream, free_memory, peer_access_check");
   CHECK(MissingOf(kMediaFramework, {"cuCtxGetId"}) == "adopt");
   CHECK(MissingOf(kMediaFramework, {"cuCtxGetCurrent", "cuCtxGetId"}) ==
-        "capture_guard, primary, acquire_on, acquire_on with nothing current, "
-        "acquire_from_pointer, acquire_from_stream, shared_context_attach, free_memory");
+        "capture_guard, shared_context_attach, primary, acquire_on, "
+        "acquire_on with nothing current, acquire_from_pointer, acquire_from_stream, free_memory");
 }
 
 // A context with options has a signature of its own, which the recipe does not list.
