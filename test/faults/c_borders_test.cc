@@ -477,6 +477,26 @@ int BindToDevice(cuguest_thread_home* home, int device, int options, const char*
   return code != 0 ? code : cuguest_thread_home_leave(home);
 }
 
+// The same of what some context is needed for.
+int RetainActive(cuguest_primary* primary, int device) {
+  CUGUEST_SCOPE(cuguest_primary, hosts);
+  static_cast<void>(cuguest_primary_retain(&hosts, device));
+  return cuguest_primary_retain_if_active(primary, device);
+}
+int AcquireActive(cuguest_acquired* acquired) {
+  CUGUEST_SCOPE(cuguest_primary, hosts);
+  static_cast<void>(cuguest_primary_retain(&hosts, 0));
+  return cuguest_acquire_any(acquired);
+}
+
+// What somebody has created is refused.
+int HoldPrimary(cuguest_acquired* acquired) {
+  const int code = cuguest_acquired_hold(acquired);
+  const bool is_refused =
+      code == kNotSupported && cuguest_acquired_source(acquired) == CUGUEST_FROM_CURRENT;
+  return is_refused ? 0 : code;
+}
+
 int PushAndPop(CUcontext context) {
   const int code = cuguest_push(context);
   return code != 0 ? code : cuguest_pop();
@@ -644,11 +664,14 @@ std::vector<Row> Holders() {
   using Shared = cuguest_shared_context;
   return {
       BORDERS_OF(cuguest_primary_retain, AsksDriver(), Begins<Primary>(), DeviceNumber()),
-      BORDERS_OF(cuguest_primary_retain_if_active, AsksDriver(), Begins<Primary>(),
-                 DeviceNumber().But("is 1", {0, kInvalidContext})),
+      MakeRow("cuguest_primary_retain_if_active", std::function(&RetainActive), AsksDriver(),
+              Begins<Primary>(), DeviceNumber()),
       BORDERS_OF(cuguest_release_kept_primary, {},
                  Number(0, {INT_MIN, -2, -1, 63, 64, INT_MAX}, {0})),
-      BORDERS_OF(cuguest_primary_keeper_keep, {}, Begins<Keeper>(), Reads<cuguest_acquired>()),
+      // A keeper that has begun keeps more.
+      BORDERS_OF(cuguest_primary_keeper_keep, {},
+                 Parameter<Keeper*>{&Fresh<Keeper>, StorageBorders<Keeper>({0}, {0})},
+                 Reads<cuguest_acquired>()),
       BORDERS_OF(cuguest_primary_keeper_release, GivesBack(), Uses<Keeper>(),
                  Number(0, {INT_MIN, -2, -1, 63, 64, INT_MAX}, {0})),
       BORDERS_OF(cuguest_primary_keeper_cleanup, Owes(), Uses<Keeper>()),
@@ -688,8 +711,9 @@ std::vector<Row> Acquiring() {
               }),
               AsksDriver(), Begins<Acquired>(), DeviceNumber().But("is -1", depends()),
               IfInactive().But("is 0", depends())),
-      BORDERS_OF(cuguest_acquire_any, AsksDriver(), Begins<Acquired>()),
-      BORDERS_OF(cuguest_acquired_hold, {}, Uses<Acquired>()),
+      MakeRow("cuguest_acquire_any", std::function(&AcquireActive), AsksDriver(),
+              Begins<Acquired>()),
+      MakeRow("cuguest_acquired_hold", std::function(&HoldPrimary), {}, Uses<Acquired>()),
       BORDERS_OF(cuguest_acquired_device, {}, Reads<Acquired>(),
                  Parameter<int*>{[](Given& given) { return given.Keep(-1); },
                                  {Is<int*>(kAbsent, nullptr, {kInvalidValue})}}),

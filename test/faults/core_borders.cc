@@ -345,6 +345,11 @@ std::vector<Row> Owners() {
     return Among(SmCount{8}, {Is("is 0", SmCount{0}, std::move(none)), Is("is 1", SmCount{1}, {0}),
                               Is("is the largest", SmCount{UINT_MAX}, {kInvalid})});
   };
+  // Only what holds a primary context asks the driver.
+  Everywhere copies = AsksDriver();
+  copies.at_exit = {0, kCancelled};
+  Everywhere holds;
+  holds.at_exit = {0, kCancelled};
   const auto flags = Among(0U, {Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver()),
                                 Is("is every flag", UINT_MAX, Expected{kInvalid}.ByDriver())});
   return {
@@ -371,7 +376,7 @@ std::vector<Row> Owners() {
               }),
               {}, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("Acquired: a copy", std::function([](Acquired* owner) { return Acquired(*owner); }),
-              AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
+              copies, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("Acquired::Hold", std::function([](Acquired* owner) {
                 // Of a context that somebody has created it is refused.
                 const bool is_primary = owner->holds() || !owner->ok();
@@ -379,7 +384,7 @@ std::vector<Row> Owners() {
                 const bool is_refused = absl::IsUnimplemented(held) && !is_primary;
                 return is_refused ? absl::OkStatus() : held;
               }),
-              {}, Owner<Acquired>(acquired, {kPrecondition})),
+              holds, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("AcquiredGuard::MoveTo", std::function([](Acquired* owner) {
                 AcquiredGuard guard;
                 const cuguest::Error moved = guard.MoveTo(*owner);
@@ -395,7 +400,7 @@ std::vector<Row> Owners() {
                            ? ToStatus(keeper.ReleaseAll())
                            : absl::InternalError("another is kept than is held");
               }),
-              AsksDriver(), Owner<Acquired>(acquired, {kPrecondition})),
+              copies, Owner<Acquired>(acquired, {kPrecondition})),
       MakeRow("PrimaryKeeper::Release",
               std::function([](Device device) { return cuguest::PrimaryKeeper().Release(device); }),
               {}, AnyDevice()),
