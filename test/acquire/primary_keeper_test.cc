@@ -149,11 +149,13 @@ BOOST_AUTO_TEST_CASE(each_device_has_its_own, *NeedsDevices(2)) {
 BOOST_AUTO_TEST_CASE(threads_keep_one_reference) {
   if (IsActive()) return;
   for (int round = 0; round < 20; ++round) {
+    bool is_ok[4] = {};
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([] { BOOST_TEST(CreateAndKeep().ok()); });
+    for (bool& each : is_ok) {
+      threads.emplace_back([&each] { each = CreateAndKeep().ok(); });
     }
     for (std::thread& thread : threads) thread.join();
+    for (const bool each : is_ok) BOOST_TEST(each);
     BOOST_TEST(IsActive());
     BOOST_TEST(ReleaseKeptPrimary(kFirst).ok());
     BOOST_TEST(!IsActive());

@@ -669,7 +669,8 @@ std::vector<Row> Holders() {
       BORDERS_OF(cuguest_release_kept_primary, {},
                  Number(0, {INT_MIN, -2, -1, 63, 64, INT_MAX}, {0})),
       // A keeper that has begun keeps more.
-      BORDERS_OF(cuguest_primary_keeper_keep, {},
+      BORDERS_OF(cuguest_primary_keeper_keep,
+                 {{0}, {0, kNotInitialized}, {0, kNotPermitted}, {0}, {0, kDeinitialized}},
                  Parameter<Keeper*>{&Fresh<Keeper>, StorageBorders<Keeper>({0}, {0})},
                  Reads<cuguest_acquired>()),
       BORDERS_OF(cuguest_primary_keeper_release, GivesBack(), Uses<Keeper>(),
@@ -697,6 +698,8 @@ std::vector<Row> Holders() {
 
 std::vector<Row> Acquiring() {
   using Acquired = cuguest_acquired;
+  Everywhere any = AsksDriver();
+  any.on_dead = {kDestroyed};
   const auto depends = [] { return Expected{0, kInvalidContext}; };
   return {
       BORDERS_OF(cuguest_acquire_on, AsksDriver(), Begins<Acquired>(), DeviceNumber(),
@@ -711,8 +714,7 @@ std::vector<Row> Acquiring() {
               }),
               AsksDriver(), Begins<Acquired>(), DeviceNumber().But("is -1", depends()),
               IfInactive().But("is 0", depends())),
-      MakeRow("cuguest_acquire_any", std::function(&AcquireActive), AsksDriver(),
-              Begins<Acquired>()),
+      MakeRow("cuguest_acquire_any", std::function(&AcquireActive), any, Begins<Acquired>()),
       MakeRow("cuguest_acquired_hold", std::function(&HoldPrimary), {}, Uses<Acquired>()),
       BORDERS_OF(cuguest_acquired_device, {}, Reads<Acquired>(),
                  Parameter<int*>{[](Given& given) { return given.Keep(-1); },
