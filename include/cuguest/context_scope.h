@@ -2,9 +2,8 @@
 // Notes: docs/notes.md; tier: 2
 /// \file
 /// `ContextScope` is a ContextGuard in two halves, for hosts that enter a context in one function
-/// and leave it in another, and keep a stack of scopes of their own; and for a library's own worker
-/// threads, which bind a context once, so that the guards inside find it current and elide. Where
-/// the scope is a block, and on a caller's thread, use ContextGuard.
+/// and leave it in another, and keep a stack of scopes of their own. Where the scope is a block,
+/// use ContextGuard; for a library's own threads, ThreadHome (thread_home.h).
 ///
 ///   cuguest::ContextScope& scope = scopes.emplace_back();  // of a std::vector<ContextScope>
 ///   const CUresult code = scope.Enter(context);
@@ -12,11 +11,6 @@
 ///   ...
 ///   scopes.back().Leave();                                 // in another function
 ///   scopes.pop_back();
-///
-///   cuguest::ContextScope home;  // on a thread of the library's own
-///   CUresult now = home.Enter(context, GuardMode::kAlwaysPush);
-///   // Guards inside: two queries each. After a reset, for example, Reassert() fails.
-///   while (now == CUDA_SUCCESS && jobs->RunOne()) now = home.Reassert();
 
 #ifndef CUGUEST_CONTEXT_SCOPE_H_
 #define CUGUEST_CONTEXT_SCOPE_H_
