@@ -356,8 +356,6 @@ CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::Failure;
-using internal::Found;
-using internal::Refused;
 using Reason = Error::Reason;
 using Subject = Error::Subject;
 
