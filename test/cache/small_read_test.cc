@@ -109,7 +109,7 @@ std::size_t CallsOf(FileReader* reader, ReadBy read, const File& file, CUdevicep
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(calls_of_a_small_read) {
+BOOST_AUTO_TEST_CASE(calls_of_a_small_read, *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
   const OwnContext of_memory;
   const OwnContext other;
   const File file;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_read_longer_than_the_pages) {
 }
 
 // Each context has a stream and pages of its own, and those of one that is over are not used.
-BOOST_AUTO_TEST_CASE(contexts_that_come_and_go) {
+BOOST_AUTO_TEST_CASE(contexts_that_come_and_go, *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
   const auto before = Sim::Live();
   {
     const File file;
