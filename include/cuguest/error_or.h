@@ -50,7 +50,7 @@ class [[nodiscard]] ErrorOr {
     }
   }
   /// Of a `value` that is an object of the core and not ok(), such as a SharedContext: its error.
-  template <typename U, typename = IfValue<U>>
+  template <typename U, typename = IfValue<U>, CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE ErrorOr(U&& value) {  // NOLINT: implicit
     if constexpr (HasError<std::decay_t<U>>::value) error_ = Error(value.error());
     if (error_.ok()) ::new (&value_) T(std::forward<U>(value));
@@ -101,11 +101,11 @@ namespace internal {
 // with status.h, absl::StatusOr. Of other types it has no `Or`.
 template <typename Result>
 struct ResultTraits {
-  static constexpr bool kIsResult = false;
+  CUGUEST_HIDE static constexpr bool kIsResult = false;
 };
 template <typename T>
 struct ResultTraits<ErrorOr<T>> {
-  static constexpr bool kIsResult = true;
+  CUGUEST_HIDE static constexpr bool kIsResult = true;
   using Value = T;
   template <typename U>
   using Or = ErrorOr<U>;

@@ -217,13 +217,13 @@ class PerContext {
   template <typename R, bool = internal::ResultTraits<R>::kIsResult>
   struct MadeBy : internal::ResultTraits<R> {
     using Result = R;
-    static constexpr bool kIsOfT =
+    CUGUEST_HIDE static constexpr bool kIsOfT =
         std::is_convertible_v<typename internal::ResultTraits<R>::Value, T>;
   };
   template <typename R>
   struct MadeBy<R, false> : internal::ResultTraits<ErrorOr<T>> {
     using Result = ErrorOr<T>;
-    static constexpr bool kIsOfT = std::is_convertible_v<R, T>;
+    CUGUEST_HIDE static constexpr bool kIsOfT = std::is_convertible_v<R, T>;
   };
 
   template <typename Made, typename Make, CUGUEST_HIDE_TEMPLATE>

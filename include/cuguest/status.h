@@ -87,7 +87,7 @@ namespace internal {
 // See error_or.h.
 template <typename T>
 struct ResultTraits<absl::StatusOr<T>> {
-  static constexpr bool kIsResult = true;
+  CUGUEST_HIDE static constexpr bool kIsResult = true;
   using Value = T;
   template <typename U>
   using Or = absl::StatusOr<U>;
