@@ -25,6 +25,9 @@
 // not see the loader's lock, which both hold.
 extern "C" const char* __tsan_default_suppressions() { return "race:dl_iterate_phdr_cb\n"; }
 
+// What a library that is unloaded leaves in a cache of C is lost.
+extern "C" const char* __lsan_default_suppressions() { return "leak:Plugin::KeepValue\n"; }
+
 namespace {
 
 using cuguest_test::Plugin;
