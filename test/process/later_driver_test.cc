@@ -216,7 +216,7 @@ void AChildFindsItsOwn() {
 }
 
 // The child has a lock of the loader's without the thread that holds it.
-void AChildForkedWhileTheLoaderIsLocked() {
+[[maybe_unused]] void AChildForkedWhileTheLoaderIsLocked() {
   alarm(kSeconds);
   static std::atomic<bool> holds{false};
   static std::atomic<bool> may_go_on{false};
@@ -258,13 +258,15 @@ int main(int argc, char** argv) {
     {"a_file_that_appears_for_codes", &AFileThatAppears<&CodeSaysThereIsOne>},
     {"a_file_that_appears_for_statuses", &AFileThatAppears<&StatusSaysThereIsOne>},
     {"codes_look_now_and_then", &CodesLookNowAndThen},
-#if !defined(__SANITIZE_ADDRESS__)  // which cannot be loaded once more
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which load no second time
     {"adopted_afterwards", &AdoptedAfterwards},
 #endif
     {"adopted_too_late", &AdoptedTooLate},
     {"threads_that_ask", &ThreadsThatAsk},
     {"a_child_finds_its_own", &AChildFindsItsOwn},
+#if !defined(__SANITIZE_THREAD__)  // whose fork takes the lock of the loader
     {"a_child_forked_while_the_loader_is_locked", &AChildForkedWhileTheLoaderIsLocked},
+#endif
   };
   for (cuguest_test::Scenario& scenario : scenarios) {
     scenario.environment = {path, "LATER_DRIVER=" + driver};
