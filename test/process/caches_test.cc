@@ -141,6 +141,8 @@ void BuffersAreMapped() { CHECK(mallopt(M_MMAP_THRESHOLD, before::kBufferBytes) 
 std::string WhyBuffersAreNotMapped() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return "malloc is a sanitizer's";
+#elif defined(__aarch64__)
+  return "the emulator maps no address again";
 #else
   return "";
 #endif
