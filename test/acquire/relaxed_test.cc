@@ -40,22 +40,14 @@ using cuguest_test::kRelaxed;
 using cuguest_test::kThreadLocal;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
+using cuguest_test::SetMode;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
+using cuguest_test::ThreadMode;
 using Stack = std::vector<CUcontext>;
 
 constexpr Location kWhere{"relaxed", 4711};
-
-CUstreamCaptureMode SetMode(CUstreamCaptureMode mode) {
-  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
-  return mode;
-}
-CUstreamCaptureMode ThreadMode() {
-  const CUstreamCaptureMode mode = SetMode(kGlobal);
-  SetMode(mode);
-  return mode;
-}
 
 // Whether there was one incident of each kind, in this order, at kWhere.
 bool HaveHappened(const std::vector<Incident::Kind>& kinds) {

@@ -17,6 +17,7 @@
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "test/support/capture.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -39,7 +40,7 @@ using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
-using cuguest_test::TakeIncidents;
+using cuguest_test::ThreadMode;
 using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
@@ -336,14 +337,7 @@ BOOST_AUTO_TEST_CASE(in_c_of_an_acquired) {
 
 BOOST_AUTO_TEST_CASE(in_c_captures_are_relaxed, *NeedsDriver(10010, "capture modes")) {
   const Given given;
-  const auto mode = [] {
-    CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&now) == CUDA_SUCCESS);
-    CUstreamCaptureMode back = now;
-    BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&back) == CUDA_SUCCESS);
-    return now;
-  };
-  BOOST_TEST(mode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
+  BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
   for (const int also : {CUGUEST_ELIDE, CUGUEST_ALWAYS_PUSH}) {
     cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
     BOOST_TEST(cuguest_guard_relax(&guard, CUGUEST_HERE) == CUDA_ERROR_ILLEGAL_STATE);
@@ -354,14 +348,14 @@ BOOST_AUTO_TEST_CASE(in_c_captures_are_relaxed, *NeedsDriver(10010, "capture mod
     }).join();
     for (int i = 0; i < 2; ++i) {
       BOOST_TEST(cuguest_guard_relax(&guard, CUGUEST_HERE) == 0);
-      BOOST_TEST(mode() == CU_STREAM_CAPTURE_MODE_RELAXED);
+      BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_RELAXED);
     }
     BOOST_TEST(GetStack() == Stack{given.context()});
     BOOST_TEST(cuguest_guard_leave(&guard) == 0);
-    BOOST_TEST(mode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
     BOOST_TEST(cuguest_guard_relax(&guard, CUGUEST_HERE) == CUDA_ERROR_ILLEGAL_STATE);
   }
-  BOOST_TEST(mode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
+  BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_GLOBAL);
   SetStack({});
 }
 

@@ -15,6 +15,7 @@
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
 #include "lib/guard/relaxed_scope.h"
+#include "test/support/capture.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -28,27 +29,17 @@ using cuguest::ContextGuard;
 using cuguest::HostScope;
 using cuguest::Incident;
 using cuguest_test::GetStack;
+using cuguest_test::kGlobal;
+using cuguest_test::kRelaxed;
+using cuguest_test::kThreadLocal;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
+using cuguest_test::SetMode;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
+using cuguest_test::ThreadMode;
 using Stack = std::vector<CUcontext>;
-
-constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
-constexpr auto kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
-
-// What it was.
-CUstreamCaptureMode SetMode(CUstreamCaptureMode mode) {
-  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
-  return mode;
-}
-CUstreamCaptureMode ThreadMode() {
-  const CUstreamCaptureMode mode = SetMode(kGlobal);
-  SetMode(mode);
-  return mode;
-}
 
 // Every case begins and ends in mode GLOBAL, with no record in use.
 struct Clean {

@@ -23,6 +23,17 @@ inline CUstreamCaptureStatus StatusOf(CUstream stream) {
   return status;
 }
 
+// Of the thread; what it was.
+inline CUstreamCaptureMode SetMode(CUstreamCaptureMode mode) {
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  return mode;
+}
+inline CUstreamCaptureMode ThreadMode() {
+  const CUstreamCaptureMode mode = SetMode(kGlobal);
+  SetMode(mode);
+  return mode;
+}
+
 inline CUresult Begin(CUstream stream, CUstreamCaptureMode mode = kRelaxed) {
   return RAW(cuStreamBeginCapture)(stream, mode);
 }
