@@ -1975,7 +1975,7 @@ static void* jump_and_end(void* argument) {
   jump_out_of_everything(it);
   return NULL;
 }
-/* Not inlined, or the frames below are no deeper than those of who calls it. */
+/* Not inlined, or the frames below are no deeper than those of the caller. */
 __attribute__((noinline)) static void jump_from_deep(struct jumper* it) {
   volatile char bytes[8192];
   bytes[0] = 0;
