@@ -169,8 +169,8 @@ constexpr Row kRows[] = {
     {"cuGraphCreate", "SUCCESS", "SUCCESS", "none"},
 };
 
-std::vector<Call> AllCalls() {
-  std::vector<Call> all;
+std::vector<DriverCall> AllCalls() {
+  std::vector<DriverCall> all;
   for (const auto* calls : {&kContextCalls, &kStreamCalls, &kMemoryCalls, &kCodeCalls,
                             &kLaunchCalls, &kStreamZeroCalls})
     all.insert(all.end(), calls->begin(), calls->end());
@@ -191,12 +191,14 @@ std::string NameOf(CUresult code) {
 
 // A row for each call, and each is printed: what a driver says otherwise is seen at once.
 BOOST_AUTO_TEST_CASE(each_call_with_another_context) {
-  const std::vector<Call> calls = AllCalls();
+  const std::vector<DriverCall> calls = AllCalls();
   BOOST_TEST(std::size(kRows) == calls.size());
   Objects objects;
   SetStack({});
   for (const Row& row : kRows) {
-    const auto has_name = [&](const Call& call) { return std::strcmp(call.name, row.call) == 0; };
+    const auto has_name = [&](const DriverCall& call) {
+      return std::strcmp(call.name, row.call) == 0;
+    };
     const auto call = std::find_if(calls.begin(), calls.end(), has_name);
     BOOST_TEST_REQUIRE((call != calls.end()), row.call);
     const bool compiles =

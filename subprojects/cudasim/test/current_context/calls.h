@@ -225,17 +225,17 @@ struct OneNode {
   CUgraphExec executable = nullptr;
 };
 
-struct Call {
+struct DriverCall {
   const char* name;
   CUresult (*run)(Trial&);
 };
 
-extern const std::vector<Call> kContextCalls;
-extern const std::vector<Call> kStreamCalls;
-extern const std::vector<Call> kMemoryCalls;
-extern const std::vector<Call> kCodeCalls;
-extern const std::vector<Call> kLaunchCalls;
-extern const std::vector<Call> kStreamZeroCalls;
+extern const std::vector<DriverCall> kContextCalls;
+extern const std::vector<DriverCall> kStreamCalls;
+extern const std::vector<DriverCall> kMemoryCalls;
+extern const std::vector<DriverCall> kCodeCalls;
+extern const std::vector<DriverCall> kLaunchCalls;
+extern const std::vector<DriverCall> kStreamZeroCalls;
 
 }  // namespace current_context
 }  // namespace cudasim_facts

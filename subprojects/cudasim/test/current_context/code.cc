@@ -7,7 +7,7 @@
 namespace cudasim_facts {
 namespace current_context {
 
-const std::vector<Call> kCodeCalls = {
+const std::vector<DriverCall> kCodeCalls = {
     {"cuModuleLoadDataEx",
      [](Trial& t) {
        CUmodule made = nullptr;

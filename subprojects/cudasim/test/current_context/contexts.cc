@@ -27,7 +27,7 @@ CUresult EndOfGreen(CUgreenCtx green) { return RAW(cuGreenCtxDestroy)(green); }
 
 }  // namespace
 
-const std::vector<Call> kContextCalls = {
+const std::vector<DriverCall> kContextCalls = {
     {"cuInit", [](Trial& t) { return t.Do([] { return RAW(cuInit)(0); }); }},
     {"cuDriverGetVersion", [](Trial& t) { return Ask<int>(t, RAW(cuDriverGetVersion)); }},
     {"cuDeviceGetCount", [](Trial& t) { return Ask<int>(t, RAW(cuDeviceGetCount)); }},

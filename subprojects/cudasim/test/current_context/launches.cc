@@ -18,7 +18,7 @@ CUlaunchConfig ConfigOf(const Trial& t) {
 
 }  // namespace
 
-const std::vector<Call> kLaunchCalls = {
+const std::vector<DriverCall> kLaunchCalls = {
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor",
      [](Trial& t) {
        int blocks = 0;

@@ -26,7 +26,7 @@ CUDA_RESOURCE_DESC ResourceOf(CUarray array) {
 
 }  // namespace
 
-const std::vector<Call> kMemoryCalls = {
+const std::vector<DriverCall> kMemoryCalls = {
     {"cuMemAlloc",
      [](Trial& t) {
        return Makes<CUdeviceptr>(

@@ -7,7 +7,7 @@
 namespace cudasim_facts {
 namespace current_context {
 
-const std::vector<Call> kStreamZeroCalls = {
+const std::vector<DriverCall> kStreamZeroCalls = {
     {"cuStreamSynchronize, stream 0",
      [](Trial& t) { return t.Do([] { return RAW(cuStreamSynchronize)(nullptr); }); }},
     {"cuStreamGetCtx, stream 0",

@@ -7,7 +7,7 @@
 namespace cudasim_facts {
 namespace current_context {
 
-const std::vector<Call> kStreamCalls = {
+const std::vector<DriverCall> kStreamCalls = {
     {"cuStreamCreate",
      [](Trial& t) {
        return Makes<CUstream>(
