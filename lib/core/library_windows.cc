@@ -34,7 +34,7 @@ void* BorrowLoaded(const char* path) noexcept {
 void GiveBack(void* library) noexcept { FreeLibrary(static_cast<HMODULE>(library)); }
 
 void* FindSymbol(void* library, const char* name) noexcept {
-  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
+  return reinterpret_cast<void*>(::GetProcAddress(static_cast<HMODULE>(library), name));
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE
