@@ -102,28 +102,33 @@ class CUGUEST_API ContextRef {
   }
   /// An order for containers, by handle and id; of no other meaning.
   CUGUEST_HIDE friend bool operator<(const ContextRef& a, const ContextRef& b) noexcept {
-    const auto handle_a = reinterpret_cast<std::uintptr_t>(a.context_);
-    const auto handle_b = reinterpret_cast<std::uintptr_t>(b.context_);
-    return handle_a != handle_b ? handle_a < handle_b : a.id_ < b.id_;
+    const auto address_a = a.Address();
+    const auto address_b = b.Address();
+    return address_a != address_b ? address_a < address_b : a.id_ < b.id_;
   }
 
   /// For std::unordered_map<ContextRef, T, ContextRef::Hash>; Abseil's containers need none.
   struct Hash {
     CUGUEST_HIDE std::size_t operator()(const ContextRef& ref) const noexcept {
       constexpr auto kGolden = static_cast<unsigned long long>(0x9e3779b97f4a7c15U);
-      const auto mixed = (reinterpret_cast<std::uintptr_t>(ref.context_) ^ ref.id_) * kGolden;
+      const auto mixed = (ref.Address() ^ ref.id_) * kGolden;
       return static_cast<std::size_t>(mixed ^ (mixed >> 32));
     }
   };
   template <typename State>
   CUGUEST_HIDE friend State AbslHashValue(State state, const ContextRef& ref) {
-    return State::combine(static_cast<State&&>(state), ref.context_, ref.id_);
+    return State::combine(static_cast<State&&>(state), ref.Address(), ref.id_);
   }
 
  private:
   friend struct internal::Incarnation;
   CUGUEST_HIDE ContextRef(CUcontext context, unsigned long long id) noexcept
       : context_(context), id_(id), result_(CUDA_SUCCESS) {}
+
+  // By way of a pointer: a handle need not be one (lib/no_cuda).
+  [[nodiscard]] CUGUEST_HIDE std::uintptr_t Address() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(static_cast<const void*>(context_));
+  }
 
   CUcontext context_ = nullptr;
   unsigned long long id_ = 0;
