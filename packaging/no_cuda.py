@@ -165,7 +165,7 @@ def expected(driver):
 def renamed(text):
     """What stands before and behind `text`: the driver's names in it are other names meanwhile."""
     ours = set(re.findall(r"^#\s*define (\w+)", text, re.M))
-    names = sorted(set(re.findall(r"\b(?:CU(?!GUEST)|cu(?=[A-Z])|CIG_)\w+", without_comments(text))))
+    names = sorted(set(re.findall(r"\b(?:CU(?!GUEST)|cu(?:da)?(?=[A-Z])|CIG_)\w+", without_comments(text))))
     before = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' +
                      (f"#define {name} cuguest_no_cuda_{name}\n" if name not in ours else "") for name in names)
     return before, "".join(f'#undef {name}\n#pragma pop_macro("{name}")\n' for name in names)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No context is acquired.                                                             tier: 2
+// No context is acquired. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_ACQUIRE_H_
 #define CUGUEST_LIB_NO_CUDA_ACQUIRE_H_

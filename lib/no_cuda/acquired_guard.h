@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A guard of what was not acquired is ok, and names none.                             tier: 2
+// A guard of what was not acquired is ok, and names none. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_ACQUIRED_GUARD_H_
 #define CUGUEST_LIB_NO_CUDA_ACQUIRED_GUARD_H_

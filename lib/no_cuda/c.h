@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the declarations of cuguest/c.h are made of without CUDA: each function is defined inline,
-// in C++ with a symbol, since a template of cxx.h takes its address. Any pointer is a context. tier: 0
+// in C++ with a symbol, since a template of cxx.h takes its address. Any pointer is a context.
+// tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_C_H_
 #define CUGUEST_LIB_NO_CUDA_C_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Another vendor's streams may capture; nobody says whether.                          tier: 1
+// Another vendor's streams may capture; nobody says whether. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_CAPTURE_H_
 #define CUGUEST_LIB_NO_CUDA_CAPTURE_H_

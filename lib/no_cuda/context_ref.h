@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A reference names a handle, without an id: as below CUDA 12.0.                      tier: 0
+// A reference names a handle, without an id: as below CUDA 12.0. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_CONTEXT_REF_H_
 #define CUGUEST_LIB_NO_CUDA_CONTEXT_REF_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the driver's handles and codes are without CUDA. Another vendor's cuda.h may make macros of
-// the driver's names, so a caller passes and expects the types of that vendor.              tier: 0
+// the driver's names, so a caller passes and expects the types of that vendor. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_DRIVER_TYPES_H_
 #define CUGUEST_LIB_NO_CUDA_DRIVER_TYPES_H_

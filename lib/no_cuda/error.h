@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is refused, and the text of it.                                                tier: 0
+// What is refused, and the text of it. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_ERROR_H_
 #define CUGUEST_LIB_NO_CUDA_ERROR_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No device has memory.                                                               tier: 2
+// No device has memory. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_FREE_MEMORY_H_
 #define CUGUEST_LIB_NO_CUDA_FREE_MEMORY_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Nothing is found, so nothing is reported.                                           tier: 1
+// Nothing is found, so nothing is reported. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INCIDENT_H_
 #define CUGUEST_LIB_NO_CUDA_INCIDENT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A listener that is never called.                                                    tier: 1
+// A listener that is never called. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INCIDENT_LISTENER_H_
 #define CUGUEST_LIB_NO_CUDA_INCIDENT_LISTENER_H_

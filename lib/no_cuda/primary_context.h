@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No primary context is retained.                                                     tier: 2
+// No primary context is retained. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_PRIMARY_CONTEXT_H_
 #define CUGUEST_LIB_NO_CUDA_PRIMARY_CONTEXT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Nothing is kept, since nothing that is acquired holds a primary context.            tier: 2
+// Nothing is kept, since nothing that is acquired holds a primary context. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_PRIMARY_KEEPER_H_
 #define CUGUEST_LIB_NO_CUDA_PRIMARY_KEEPER_H_

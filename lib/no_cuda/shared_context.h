@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No context is created or attached to.                                               tier: 2
+// No context is created or attached to. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_SHARED_CONTEXT_H_
 #define CUGUEST_LIB_NO_CUDA_SHARED_CONTEXT_H_

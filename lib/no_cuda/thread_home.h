@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A home that a thread is always in.                                                  tier: 2
+// A home that a thread is always in. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_THREAD_HOME_H_
 #define CUGUEST_LIB_NO_CUDA_THREAD_HOME_H_

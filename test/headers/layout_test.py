@@ -27,7 +27,7 @@ ROOMS = {folder.split("/")[-1]: folder for folder in FOLDERS}  # as the tables a
 UMBRELLA = "cuguest/cuguest.h"  # includes the headers of every room of the heart, and belongs to none
 ALL_BELOW = {"libraries"}  # may include each of the rooms above it in the table
 # cudaimage, by a link; what stands for a toolkit, and finds one; what is installed; precompiled headers
-OTHERS = {"image", "no_toolkit", "packaging", "pch", "toolkit"}
+OTHERS = {"image", "no_cuda", "no_toolkit", "packaging", "pch", "toolkit"}
 
 failures = []
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No context is current.                                                              tier: 0
+// No context is current. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INTERNAL_CURRENT_CONTEXT_H_
 #define CUGUEST_LIB_NO_CUDA_INTERNAL_CURRENT_CONTEXT_H_

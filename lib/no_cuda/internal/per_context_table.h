@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A table that has no value and makes none.                                           tier: 2
+// A table that has no value and makes none. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INTERNAL_PER_CONTEXT_TABLE_H_
 #define CUGUEST_LIB_NO_CUDA_INTERNAL_PER_CONTEXT_TABLE_H_

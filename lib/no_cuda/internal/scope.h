@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A scope that is always entered, remembers what it was given, and has no effect.     tier: 1
+// A scope that is always entered, remembers what it was given, and has no effect. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INTERNAL_SCOPE_H_
 #define CUGUEST_LIB_NO_CUDA_INTERNAL_SCOPE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A driver that has no ids and pushes nothing.                                         tier: 0
+// A driver that has no ids and pushes nothing. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INTERNAL_STACK_CALLS_H_
 #define CUGUEST_LIB_NO_CUDA_INTERNAL_STACK_CALLS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Nothing is bound to a thread.                                                       tier: 0
+// Nothing is bound to a thread. tier: 2
 
 #ifndef CUGUEST_LIB_NO_CUDA_INTERNAL_THIS_THREAD_H_
 #define CUGUEST_LIB_NO_CUDA_INTERNAL_THIS_THREAD_H_
