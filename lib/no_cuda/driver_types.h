@@ -61,14 +61,19 @@ class AnyHandle {
 template <typename T>
 using IfEnum = std::enable_if_t<std::is_enum_v<T>>;
 
-// A code of `Own`. Converts to any other enumeration and compares with each, but converts from its
-// own alone: so `ok ? code : theirs` has one type, theirs.
+// A code of `Own`. Converts to any other enumeration, compares with each and is assigned from each,
+// but converts from its own alone: so `ok ? code : theirs` has one type, theirs.
 template <typename Own>
 class AnyCode {
  public:
   constexpr AnyCode() noexcept = default;
   constexpr AnyCode(Own code) noexcept : code_(static_cast<int>(code)) {}  // NOLINT: implicit
   constexpr explicit AnyCode(int code) noexcept : code_(code) {}
+  template <typename Other, typename = IfEnum<Other>>
+  constexpr AnyCode& operator=(Other code) noexcept {
+    code_ = static_cast<int>(code);
+    return *this;
+  }
   template <typename Other, typename = IfEnum<Other>,
             typename = std::enable_if_t<!std::is_same_v<Other, Own>>>
   constexpr operator Other() const noexcept {  // NOLINT: implicit

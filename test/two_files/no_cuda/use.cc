@@ -180,6 +180,9 @@ void TestTexts() {
   CHECK(error.Write(text, sizeof(text)) == strlen(expected) && strcmp(text, expected) == 0);
   CHECK(error.Write(text, 8) == strlen(expected) && strcmp(text, "acquire") == 0);
   CHECK(error.Write(nullptr, 0) == strlen(expected));
+  cuguest::Error other;
+  other.code = CUDA_ERROR_NOT_SUPPORTED;
+  CHECK(other.code == error.code && !other.ok());
   CHECK(cuguest::Error().Write(text, sizeof(text)) == 0 && *text == '\0');
   CHECK(strcmp(Name(cuguest::Incident::Kind::kLeakedPush), "left a push behind") == 0);
   CHECK(strcmp(Name(cuguest::Incident::Repair::kRepaired), "repaired") == 0);
