@@ -117,7 +117,7 @@ class CUGUEST_API ContextRef {
   };
   template <typename State>
   CUGUEST_HIDE friend State AbslHashValue(State state, const ContextRef& ref) {
-    return State::combine(static_cast<State&&>(state), ref.Address(), ref.id_);
+    return State::combine(static_cast<State&&>(state), ref.context_, ref.id_);
   }
 
  private:

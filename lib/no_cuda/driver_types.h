@@ -53,6 +53,10 @@ class AnyHandle {
   friend constexpr bool operator!=(T* a, AnyHandle b) noexcept {
     return b.handle_ != a;
   }
+  template <typename State>
+  friend State AbslHashValue(State state, AnyHandle handle) {
+    return State::combine(static_cast<State&&>(state), handle.handle_);
+  }
 
  private:
   const void* handle_ = nullptr;

@@ -11,6 +11,8 @@
 #include <cuda.h>
 #endif
 
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "check.h"
@@ -105,6 +107,26 @@ void TestGuardsOfWhatIsNotAcquired() {
   CHECK(static_cast<int>(home.Check().code) == 401);
 }
 
+// As absl::HashState, for two values at the most.
+struct HashState {
+  template <typename T>
+  static HashState combine(HashState state, const T& value) {
+    return {state.sum * 31 + Of(value)};
+  }
+  template <typename T, typename U>
+  static HashState combine(HashState state, const T& a, const U& b) {
+    return combine(combine(state, a), b);
+  }
+  static std::size_t Of(unsigned long long value) { return static_cast<std::size_t>(value); }
+  static std::size_t Of(const void* value) { return reinterpret_cast<std::uintptr_t>(value); }
+  template <typename T>
+  static std::size_t Of(const T& value) {
+    return AbslHashValue(HashState{0}, value).sum;
+  }
+
+  std::size_t sum;
+};
+
 template <typename Held>
 bool IsRefused(const Held& held) {
   const CUresult code = held.error().code;
@@ -148,8 +170,11 @@ void TestRefusals() {
   CHECK(ref.ok() && ref.IsAlive() && ref.get() == SomeContext());
   CHECK(cuguest::ContextRef::Borrow(nullptr).result() == CUDA_ERROR_INVALID_CONTEXT);
   const cuguest::ContextRef again = cuguest::ContextRef::Borrow(SomeContext());
+  const cuguest::ContextRef none;
   const cuguest::ContextRef::Hash hash;
   CHECK(ref == again && hash(ref) == hash(again) && !(ref < again));
+  CHECK(HashState::Of(ref) == HashState::Of(again) && HashState::Of(ref) != HashState::Of(none));
+  CHECK(hash(ref) != hash(none) && none < ref && ref != none);
 }
 
 void TestCache() {
