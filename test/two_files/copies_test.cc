@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of the two files in libraries of one process, beside the shared library that this program is
-// linked with: one as it is, one compiled in another way, one of another version and namespace.
+// Copies of the two files in libraries of one process, beside the shared library that this program
+// is linked with: one as it is, one compiled in another way, one of another version and namespace.
 
 #include <algorithm>
 #include <string>
@@ -22,8 +22,8 @@ using cuguest_test::MakeContext;
 using cuguest_test::Plugin;
 using cuguest_test::Watch;
 
-const std::vector<std::string> kCopies = {
-    "two_files/copy", "two_files/copy_edited", "two_files/copy_in_another_way"};
+const std::vector<std::string> kCopies = {"two_files/copy", "two_files/copy_edited",
+                                          "two_files/copy_in_another_way"};
 
 CUresult Call(const Plugin& copy, CUcontext context, void (*callee)(void*), void* argument) {
   return copy.Call<CUresult (*)(CUcontext, void (*)(void*), void*)>("PluginCall")(context, callee,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A program that took the core by copying: it knows cuguest_core.h alone. The driver is whichever one
-// the dynamic linker finds.
+// A program that took the core by copying: it knows cuguest_core.h alone. The driver is whichever
+// one the dynamic linker finds.
 
 #include <cstdio>
 

@@ -21,7 +21,7 @@ compiler, toolkit, simdir = sys.argv[1:]
 name = pathlib.Path(compiler).name
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 PLAIN = ["-fno-exceptions", "-fno-rtti"]
-SANITIZED = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 DRIVERS = {"with a toolkit": toolkit_flags(toolkit), "without a toolkit": ["-DCUGUEST_NO_TOOLKIT"]}
 BUILT = {
     "g++": [("c++17", PLAIN, "with a toolkit"), ("c++2b", SANITIZED, "without a toolkit")],
@@ -67,8 +67,9 @@ with scratch() as tmp:
         run(compiler, *sanitizers, "cuguest_core.o", "stranger.o", "-o", "stranger", "-ldl", "-pthread", cwd=alone)
         output = run(*emulator, alone / "stranger", env=env)
         check(f"{how}: a program guards", output == "guarded\n", output)
-        run(c_compiler, "-std=c99", *STRICT, *sanitizers, f"-I{tmp}", f"-I{alone}", f"-I{ROOT}", ROOT / "test/capi/c_test.c",
-            alone / "cuguest_core.o", "-o", tmp / "c_test", "-ldl", "-pthread")
+        run(c_compiler, "-std=c99", *STRICT[:3], "-Werror", *sanitizers, f"-I{tmp}", f"-I{alone}", f"-I{ROOT}", "-c",
+            ROOT / "test/capi/c_test.c", "-o", tmp / "c_test.o")
+        run(compiler, *sanitizers, tmp / "c_test.o", alone / "cuguest_core.o", "-o", tmp / "c_test", "-ldl", "-pthread")
         output = run(*emulator, tmp / "c_test", env=env)
         check(f"{how}: the tests of the C API pass", " passed, 0 failed, 0 skipped" in output, output)
     done()

@@ -5,7 +5,8 @@
 #include "cuguest/c.h"
 #define NAME_2(suffix) guest_##suffix
 #define NAME(suffix) NAME_2(suffix)
-unsigned long long NAME(CUGUEST_NAMESPACE_SUFFIX)(struct CUctx_st* context, int (*callee)(struct CUctx_st*)) {
+unsigned long long NAME(CUGUEST_NAMESPACE_SUFFIX)(struct CUctx_st* context,
+                                                  int (*callee)(struct CUctx_st*)) {
   cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
   CUGUEST_SCOPE(cuguest_guard, guard);
   if (cuguest_shared_context_attach(&shared, context) != 0) return 99;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A program of two such libraries: the first one's callee leaves an entry too many, the second one's does not.
+// A program of two such libraries: the first one's callee leaves an entry too many, the second
+// one's does not.
 
 #include <dlfcn.h>
 #include <stdio.h>
