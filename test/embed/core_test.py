@@ -153,44 +153,6 @@ int main() {
 }
 """
 
-# A library that has a copy with a suffix of its own, and the program of two such.
-GUEST = """
-#include "cuguest/c.h"
-#define NAME_2(suffix) guest_##suffix
-#define NAME(suffix) NAME_2(suffix)
-unsigned long long NAME(CUGUEST_NAMESPACE_SUFFIX)(struct CUctx_st* context, int (*callee)(struct CUctx_st*)) {
-  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
-  CUGUEST_SCOPE(cuguest_guard, guard);
-  if (cuguest_shared_context_attach(&shared, context) != 0) return 99;
-  if (cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE) != 0) return 98;
-  if (callee(context) != 0 || cuguest_guard_leave(&guard) != 0) return 97;
-  if (cuguest_shared_context_detach(&shared) != 0) return 96;
-  return cuguest_incident_count(-1);
-}
-"""
-TWO_GUESTS = """
-#include <dlfcn.h>
-#include <stdio.h>
-struct CUctx_st;
-unsigned long long guest_alpha(struct CUctx_st*, int (*)(struct CUctx_st*));
-unsigned long long guest_beta(struct CUctx_st*, int (*)(struct CUctx_st*));
-static int nothing(struct CUctx_st* context) { return context == NULL; }
-int main(void) {
-  int (*init)(unsigned), (*retain)(struct CUctx_st**, int), (*push)(struct CUctx_st*);
-  struct CUctx_st* context;
-  void* const cuda = dlopen("libcuda.so.1", RTLD_NOW);
-  if (cuda == NULL) return 1;
-  *(void**)&init = dlsym(cuda, "cuInit");
-  *(void**)&retain = dlsym(cuda, "cuDevicePrimaryCtxRetain");
-  *(void**)&push = dlsym(cuda, "cuCtxPushCurrent_v2");
-  if (init(0) != 0 || retain(&context, 0) != 0) return 2;
-  printf("alpha %llu\\n", guest_alpha(context, push));
-  printf("beta %llu\\n", guest_beta(context, nothing));
-  return 0;
-}
-"""
-
-
 def symbols(*arguments):
     return {line.split()[0].split("@")[0] for line in run("nm", "--format=posix", *arguments).splitlines()
             if " " in line}
@@ -227,17 +189,16 @@ with scratch() as tmp:
 
     core = "".join(f'#include "lib/{name}"\n' for name in (ROOT / "lib" / "core.list").read_text().split())
     (tmp / "core.cc").write_text(core)
-    (tmp / "guest.c").write_text(GUEST)
-    (tmp / "two.c").write_text(TWO_GUESTS)
+    guests = ROOT / "test/embed/suffixes"
     defined = {}
     for suffix in ("alpha", "beta"):
         define = f"-DCUGUEST_NAMESPACE_SUFFIX={suffix}"
         run(cxx, *FLAGS, "-fno-threadsafe-statics", "-w", "-O1", f"-I{ROOT}", define, "-c", tmp / "core.cc", "-o", tmp / f"{suffix}.o")
-        run(cc, *C_FLAGS, define, "-c", tmp / "guest.c", "-o", tmp / f"guest_{suffix}.o")
+        run(cc, *C_FLAGS, define, "-c", guests / "guest.c", "-o", tmp / f"guest_{suffix}.o")
         defined[suffix] = symbols("--defined-only", "--extern-only", tmp / f"{suffix}.o")
     common = defined["alpha"] & defined["beta"]
     check("copies with suffixes of their own have no symbol in common", len(defined["alpha"]) > 50 and not common, sorted(common))
-    run(cc, "-w", tmp / "two.c", *(tmp / f"{name}.o" for name in ("alpha", "beta", "guest_alpha", "guest_beta")), "-o",
+    run(cc, "-w", guests / "two_guests.c", *(tmp / f"{name}.o" for name in ("alpha", "beta", "guest_alpha", "guest_beta")), "-o",
         tmp / "two", "-ldl", "-pthread")
     output = run(tmp / "two", env={"LD_LIBRARY_PATH": simdir})
     check("and count apart in one program", output == "alpha 1\nbeta 0\n", output)

@@ -4,12 +4,14 @@
 
 The core and its C API for Windows, by mingw-w64, where no CUDA Toolkit is: Meson and CMake build the archive, without a
 warning; the tests of C and of C++ (cxx.h) pass under Wine, with a driver that is found in the system's directory and
-nowhere else; two libraries with a copy each count a shared context together. For a compiler that has no attributes,
-such as MSVC, the header has none.
+nowhere else; two libraries with a copy each count a shared context together. The core's two files (packaging/two_files)
+compile in each standard without a warning, and pass the same. For a compiler that has no attributes, such as MSVC, the
+header has none.
 
 Skipped without g++-mingw-w64-x86-64; what runs programs is, without wine64.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -145,6 +147,20 @@ with scratch() as tmp:
     needed = sorted(line.split(":")[1].strip() for line in names.splitlines() if "DLL Name:" in line)
     check("a library with the core in it needs Windows and the C library alone", needed == ["KERNEL32.dll", "msvcrt.dll"], needed)
 
+    two_files = programs / "two_files"
+    run(sys.executable, ROOT / "packaging/two_files", two_files)
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-DCUGUEST_NO_TOOLKIT"]
+    for standard, flags in itertools.product(("c++17", "c++20", "c++23"), ([], ["-fno-exceptions", "-fno-rtti"])):
+        in_root(f"{TOOLS}g++", f"-std={standard}", *strict, *flags, "-fsyntax-only", two_files / "cuguest_core.cc")
+    check("the two files compile without a warning", True)
+    (two_files / "cuguest").mkdir()
+    (two_files / "cuguest/c.h").write_text('#include "cuguest_core.h"\n')
+    shutil.copy(ROOT / "test/two_files/stranger.cc", two_files)
+    in_root(f"{TOOLS}g++", "-std=c++17", "-O2", *strict, "-c", "cuguest_core.cc", "stranger.cc", cwd=two_files)
+    run(f"{TOOLS}g++", two_files / "cuguest_core.o", two_files / "stranger.o", "-o", programs / "stranger.exe", "-static")
+    run(f"{TOOLS}gcc", f"-I{two_files}", *PLAIN, ROOT / "test/capi/c_test.c", two_files / "cuguest_core.o", "-o",
+        programs / "two_files.exe", "-static", "-lpthread")
+
     if shutil.which("cmake"):
         (programs / "CMakeLists.txt").write_text(CMAKE)
         in_root("cmake", "-G", "Ninja", "-S", programs, "-B", tmp / "cmake", "-DCMAKE_SYSTEM_NAME=Windows",
@@ -167,7 +183,9 @@ with scratch() as tmp:
     shutil.move(programs / "nvcuda.dll", system / "nvcuda.dll")
     output = wine("finds.exe", programs)
     check("one of the system's directory is found", output == "CUDA_SUCCESS", output)
-    for program in ("c_test.exe", "cxx_test.exe"):
+    output = wine("stranger.exe", programs).strip()
+    check("a program with the two files guards", output == "guarded", output)
+    for program in ("c_test.exe", "cxx_test.exe", "two_files.exe"):
         output = wine(program, programs)
         print("   ", output.splitlines()[-1])
         check(f"{program} passes under Wine", " 0 failed, 0 skipped" in output and "cases: 0 passed" not in output, output)

@@ -4,8 +4,8 @@
 
 Compiles cuguest with the headers of other CUDA Toolkits, with g++ and clang++, warnings as errors:
 every public header as C++17 and C++20, the versions and signatures of the driver table against the
-toolkit's own <cudaTypedefs.h>, and every source of the library with the oldest and the newest
-toolkit. With the newest toolkit's own nvcc, every public header, too. Of all releases together, the table in
+toolkit's own <cudaTypedefs.h>, the core's two files (packaging/two_files), and every source of the library with the oldest and
+the newest toolkit. With the newest toolkit's own nvcc, every public header, too. Of all releases together, the table in
 docs/install.md must say what was compiled; --fix writes it.
 
 The headers come from NVIDIA's Python packages, by pip, into BUILD_ROOT/toolkits, where they stay. A
@@ -181,6 +181,8 @@ def check(release, folders, compiler, pool):
     text, count = versions(folders)
     report(release, name, f"{count} versions of the driver table",
            [compile_text(([*base, "-std=c++17", *flags, "-"], text))])
+    report(release, name, "two files", [compile_text(([*base, "-std=c++17", *STRICT, *(f"-isystem{folder}" for folder in folders),
+                                                       str(two_files / "cuguest_core.cc")], None))])
     if release in (RELEASES[0], RELEASES[-1]):
         sources = library_sources()
         report(release, name, f"{len(sources)} sources",
@@ -226,6 +228,8 @@ def check_too_old():
         report("11.8", "g++", "is refused", [] if "cuguest needs the headers of CUDA 12.0" in said else [said or "accepted"])
 
 
+two_files = cache / "two_files"
+subprocess.run([sys.executable, root / "packaging" / "two_files", two_files], check=True)
 compilers = [found for found in map(shutil.which, ("g++", "clang++")) if found]
 if shutil.which("meson"):
     check_too_old()

@@ -39,7 +39,7 @@ OTHERS = {
 # The folders of test/ whose tests are of the whole library: they run with each change of a product of it.
 ACROSS = "docs faults headers hosts interop process style"
 # Those that run only by name, or with a change of their own.
-APART = "benchmark embed fuzz hardware schedules"
+APART = "benchmark embed fuzz hardware schedules two_files"
 # What touches all. So does each file that nothing here names.
 WHOLE = "lib/no_toolkit lib/packaging lib/pch lib/toolkit test/machines test/pch test/support"
 # What touches other tests than those of a product. `layout` compares a page with the folders.
@@ -63,6 +63,7 @@ NEEDS = {
     "examples": "-Dexamples=enabled",
     "fuzz": "-Dextra=true",
     "schedules": "-Dextra=true",
+    "two_files": "-Dextra=true",
 }
 NEVER = {"cudasim_whole", "frameworks", "release", "static_runtime", "toolkits"}  # as the setup `sim` of test/meson.build
 
