@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/acquire/kept_primaries.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/failure.h"
+#include "lib/guard/inner_guard.h"
 #include "lib/share/ending.h"
 #include "lib/share/owed.h"
 #include "lib/stack/thread_stack.h"
@@ -53,8 +53,9 @@ CUresult AskDevice(const ContextRef& context, CUdevice* device) {
     const CUresult code = context.Check();
     return code == CUDA_SUCCESS ? driver.CtxGetDeviceOf(device, context.get()) : code;
   }
-  const ContextGuard guard(context);
-  return guard.ok() ? driver.CtxGetDevice(device) : guard.result();
+  const InnerGuard guard(context);
+  const CUresult code = guard.result();
+  return code == CUDA_SUCCESS ? driver.CtxGetDevice(device) : code;
 }
 
 Acquired Found(const ContextRef& context, Source source, CUdevice device = kDeviceNotAsked) {

@@ -75,6 +75,12 @@ void Scope::EnterAfterRefusal(unsigned long long id, CUcontext caller, CUresult 
   EnterResolving(id, caller, code);
 }
 
+void Scope::EnterByCall(const Incarnation& ours, bool always_pushes, Location where) noexcept {
+  Enter(ours, always_pushes, where);
+}
+
+CUresult Scope::LeaveByCall(Reported end) noexcept { return Leave(end); }
+
 void Scope::EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
                        Location where) noexcept {
   Prepare(ours.context, always_pushes, where);
@@ -199,7 +205,7 @@ CUresult Scope::EnterInstead(const Incarnation& to, Location where) noexcept {
   const unsigned slot = slot_;
   const unsigned long long serial = serial_;
   const int thread = thread_;
-  Enter(to, always_pushes_, where);
+  EnterByCall(to, always_pushes_, where);
   if (serial == 0) return JustEntered();
   if (serial_ == 0) {
     slot_ = slot;
@@ -254,7 +260,7 @@ CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
   // One that could not come back is its thread's still.
   const bool is_elsewhere = thread_ != 0 && thread_ != t_this_thread.kernel_thread;
   if (result_ != CUDA_SUCCESS && is_elsewhere) return CUDA_ERROR_ILLEGAL_STATE;
-  Enter(to, always_pushes_, where);
+  EnterByCall(to, always_pushes_, where);
   return JustEntered();
 }
 
