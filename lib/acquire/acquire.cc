@@ -196,8 +196,7 @@ Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInacti
   CUdevice device = 0;
   const CUresult code = driver.DeviceGet(&device, ordinal);
   if (code != CUDA_SUCCESS) {
-    return Refused(
-        OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
+    return Refused(OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
   }
   *asked = Resolved(CurrentContext());
   Acquired acquired = AcquireOn(*asked, Device::Borrow(device), if_inactive);
@@ -300,7 +299,7 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
   if (!state.ok()) return Refused(state.error());
   if (!state.active && if_inactive == IfInactive::kRefuse) {
     return Refused(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
-                         device.get(), current));
+                        device.get(), current));
   }
   PrimaryContext primary = PrimaryContext::Retain(device);
   if (primary.ok() && !state.active && if_inactive == IfInactive::kCreateAndKeep) {
@@ -477,6 +476,15 @@ CUresult Acquired::GetDevice(Device* device) const noexcept {
       asked == internal::kDeviceNotAsked ? internal::AskDevice(incarnation_, &asked) : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
   return code;
+}
+
+void Acquired::Take(Acquired* other) noexcept {
+  incarnation_ = other->incarnation_;
+  source_ = other->source_;
+  device_ = other->device_;
+  holds_primary_ = other->holds_primary_;
+  if (!ok()) SetError(other->error_);
+  other->SetEmpty();
 }
 
 void Acquired::End() noexcept { internal::ReleasePrimaryOrOwe(device_, "an Acquired"); }

@@ -61,9 +61,8 @@ int cuguest_guard_enter_pointer(cuguest_guard* guard, unsigned long long pointer
   if (code != CUDA_SUCCESS) return code;
   c::CurrentContext asked = c::CurrentContext::NotAsked();
   return c::EnterAcquired(
-      guard,
-      c::AcquireFromPointer(pointer, static_cast<cuguest::IfInactive>(if_inactive), &asked), asked,
-      mode, {file, line});
+      guard, c::AcquireFromPointer(pointer, static_cast<cuguest::IfInactive>(if_inactive), &asked),
+      asked, mode, {file, line});
 }
 
 int cuguest_guard_enter_device(cuguest_guard* guard, int device, int if_inactive, int mode,

@@ -74,8 +74,10 @@ int cuguest_thread_home_enter_device(cuguest_thread_home* home, int device, int 
                                      const char* file, int line) {
   const CUresult code = c::CanBind(home, options);
   if (code != CUDA_SUCCESS) return code;
-  return c::BindHome(home, cuguest::AcquireOn(cuguest::Device::Borrow(device)), options,
-                     {file, line});
+  return c::BindHome(home,
+                     c::AcquireOn(c::CurrentContext(), cuguest::Device::Borrow(device),
+                                  cuguest::IfInactive::kRefuse),
+                     options, {file, line});
 }
 
 int cuguest_thread_home_check(cuguest_thread_home* home) {

@@ -33,7 +33,7 @@ struct DriverOutcome {
 };
 
 // The library at `path`. The process's table is not touched.
-[[gnu::cold]] DriverOutcome LoadDriver(const char* path) noexcept;
+DriverOutcome LoadDriver(const char* path) noexcept;
 
 struct DriverSource {
   DriverLookup lookup;

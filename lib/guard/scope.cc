@@ -200,12 +200,12 @@ CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
   return why_not;
 }
 
-// Of one that could not come back. If it owes something, so does its end now.
+// Of one that is outside, or could not come back. If it owes something, so does its end now.
 CUresult Scope::EnterInstead(const Incarnation& to, Location where) noexcept {
   const unsigned slot = slot_;
   const unsigned long long serial = serial_;
   const int thread = thread_;
-  EnterByCall(to, always_pushes_, where);
+  Enter(to, always_pushes_, where);
   if (serial == 0) return JustEntered();
   if (serial_ == 0) {
     slot_ = slot;
@@ -260,8 +260,7 @@ CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
   // One that could not come back is its thread's still.
   const bool is_elsewhere = thread_ != 0 && thread_ != t_this_thread.kernel_thread;
   if (result_ != CUDA_SUCCESS && is_elsewhere) return CUDA_ERROR_ILLEGAL_STATE;
-  EnterByCall(to, always_pushes_, where);
-  return JustEntered();
+  return EnterInstead(to, where);
 }
 
 ContextRef Scope::Ref() const noexcept {

@@ -74,12 +74,11 @@ struct Beneath {
 
 // The guard did not push: `ours` was the caller's own context, on top of what is `known`. Current
 // now: whatever is on top.
-[[gnu::cold]] Finding RepairElided(const Incarnation& ours, const Beneath& known);
+Finding RepairElided(const Incarnation& ours, const Beneath& known);
 
 // The guard pushed `ours` on `caller` (a null context: on an empty stack), and `popped`
 // (nullptr: nothing was left to pop) has just been taken off.
-[[gnu::cold]] Finding RepairPushed(const Incarnation& ours, const Incarnation& caller,
-                                   CUcontext popped);
+Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped);
 
 // Counts the finding and hands it to the listeners, unless nothing happened or the process is
 // ending, where there is no stack left to restore. The result is finding.Code().
