@@ -169,14 +169,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
     holds_primary_ = false;
     SetError({});
   }
-  CUGUEST_HIDE void Take(Acquired* other) noexcept {
-    incarnation_ = other->incarnation_;
-    source_ = other->source_;
-    device_ = other->device_;
-    holds_primary_ = other->holds_primary_;
-    if (!ok()) SetError(other->error_);
-    other->SetEmpty();
-  }
+  void Take(Acquired* other) noexcept;
 
   ContextRef incarnation_;
   Source source_ = Source::kCurrent;

@@ -118,7 +118,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   }
 
   // What was acquired just now, and `asked` meanwhile.
-  void EnterFound(Acquired acquired, const internal::CurrentContext& asked, GuardMode mode,
+  void EnterFound(Acquired&& acquired, const internal::CurrentContext& asked, GuardMode mode,
                   Location where) noexcept;
 
   Acquired acquired_;

@@ -96,6 +96,8 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/failure.h"
+#include "lib/guard/inner_guard.h"
+#include "lib/guard/nesting.h"
 #include "lib/share/context_hold.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -424,15 +426,14 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 }
 
 PerContextTable::Making::Making(PerContextTable* table, const ContextRef& context,
-                                const ContextGuard& guard) noexcept
+                                CUresult entered) noexcept
     : table_(table) {
-  const auto error_of = [](const auto& carrier) {
-    return MakeError(carrier.result(), carrier.doing(), carrier.advice());
-  };
-  if (guard.ok()) {
+  if (entered == CUDA_SUCCESS) {
     error_ = TakeOrPin(context);
+  } else if (context.ok()) {
+    error_ = MakeError(entered, "enter a context", Advice(entered));
   } else {
-    error_ = context.ok() ? error_of(guard) : error_of(context);
+    error_ = MakeError(context.result(), context.doing(), context.advice());
   }
 }
 
@@ -648,11 +649,11 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
 
 void PerContextTable::End(Entry* entry) noexcept {
   const ContextHold hold(entry->context);
-  std::optional<ContextGuard> guard;
+  std::optional<InnerGuard> guard;
   if (!entry->is_dead && hold.result() == CUDA_SUCCESS) {
-    guard.emplace(entry->context, GuardMode::kElide, Location::Here());
+    guard.emplace(entry->context, Location::Here());
   }
-  const bool is_entered = guard.has_value() && guard->ok();
+  const bool is_entered = guard.has_value() && guard->result() == CUDA_SUCCESS;
   type_.end(type_, entry->value, is_entered);
 }
 

@@ -48,6 +48,13 @@ class StorageOf {
     given_->opaque[0] = Mark();
     return new (given_->opaque + 1) Object(std::forward<Arguments>(arguments)...);
   }
+  // What `make` gives. Its mark comes last: `make` may call the driver.
+  template <typename Make>
+  Object* BeginMade(Make make) const noexcept {
+    Object* const made = new (given_->opaque + 1) Object(make());
+    given_->opaque[0] = Mark();
+    return made;
+  }
   void End() const noexcept {
     (*this)->~Object();
     __atomic_store_n(given_->opaque, 0, __ATOMIC_RELEASE);
@@ -132,10 +139,11 @@ CUresult BeginObject(Given* given, Make make) noexcept {
   const StorageOf<Object, Given> storage(given);
   const CUresult code = storage.CanBegin();
   if (code != CUDA_SUCCESS) return code;
-  Object object = make();
-  if (!object.ok()) return object.error().code;
-  storage.Begin(std::move(object));
-  return CUDA_SUCCESS;
+  Object* const object = storage.BeginMade(make);
+  if (object->ok()) return CUDA_SUCCESS;
+  const CUresult why_not = object->error().code;
+  storage.End();
+  return why_not;
 }
 
 // Moves what has begun in `from` to `to`.

@@ -232,7 +232,7 @@ Reading Read(const FoundStack& found, const Incarnation& ours, const Beneath& kn
 
 }  // namespace
 
-Finding RepairElided(const Incarnation& ours, const Beneath& known) {
+[[gnu::cold]] Finding RepairElided(const Incarnation& ours, const Beneath& known) {
   CUcontext top = nullptr;
   const CUresult code = stack::Current(&top);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, nullptr);
@@ -269,7 +269,8 @@ Finding RepairElided(const Incarnation& ours, const Beneath& known) {
   return finding;
 }
 
-Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped) {
+[[gnu::cold]] Finding RepairPushed(const Incarnation& ours, const Incarnation& caller,
+                                   CUcontext popped) {
   CUcontext now = nullptr;
   const CUresult code = stack::Current(&now);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, popped);

@@ -116,6 +116,9 @@ class CUGUEST_API Scope {
                                                         Location where) noexcept {
     Enter(Incarnation::Of(context), always_pushes, where);
   }
+  // As Enter() and Leave(), out of line: for what enters seldom, or beside what costs far more.
+  void EnterByCall(const Incarnation& ours, bool always_pushes, Location where) noexcept;
+  CUresult LeaveByCall(Reported end) noexcept;
   // What was found alive just now, with nothing called since; `current` is what was found current
   // since, nullptr if that was not asked. Nothing is asked twice.
   void EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
