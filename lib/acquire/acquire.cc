@@ -396,8 +396,7 @@ Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcep
 
 Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
                            IfInactive if_inactive) noexcept {
-  CUdeviceptr end = 0;
-  if (bytes == 0 || __builtin_add_overflow(pointer, bytes, &end)) {
+  if (bytes == 0 || bytes > ~pointer) {
     return internal::Refused(internal::OfRange(
         Failure(Reason::kNoRange, CUDA_ERROR_INVALID_VALUE, internal::kAcquire), pointer, bytes));
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cuguest/internal/compiler.h"
+
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
@@ -106,7 +108,7 @@ struct LeftHere {
   Left lefts[kLefts];
   bool has_guessed;  // the last reading without evidence was a replaced top
 };
-__thread LeftHere t_left = {};
+CUGUEST_INTERNAL_THREAD LeftHere t_left = {};
 
 void Remember(CUcontext top, const Beneath& beneath) {
   unsigned at = 0;
