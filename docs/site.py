@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = {
-    "Begin": ["Start page <self>", "quick_start", "concepts", "guide", "threads", "bridge", "stream_protocols", "c", "python", "examples"],
+    "Begin": ["Start page <self>", "quick_start", "two_files", "concepts", "guide", "threads", "bridge", "stream_protocols", "c", "python", "examples"],
     "Rely on it": ["pieces", "install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit"],
     "Reference": ["headers", "names", "reference/index", "notes"],
     "The project": ["architecture", "contributing", "abi", "migration", "glossary", "changelog"],

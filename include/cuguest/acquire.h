@@ -49,6 +49,7 @@
 #include "cuguest/device.h"
 #include "cuguest/error.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/current_context.h"
 #include "cuguest/internal/incarnation.h"
 #include "cuguest/primary_context.h"
@@ -86,7 +87,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
   /// What the caller has found itself, and keeps alive.
   CUGUEST_HIDE Acquired(const ContextRef& context, Source source, Device device) noexcept
       : incarnation_(context), source_(source), device_(device.get()) {
-    if (__builtin_expect(!ok(), false)) SetError({});
+    if (CUGUEST_INTERNAL_UNLIKELY(!ok())) SetError({});
   }
   /// What has a reference, which is taken over; empty if `primary` is.
   Acquired(PrimaryContext primary, Source source) noexcept;
@@ -169,14 +170,7 @@ class [[nodiscard]] CUGUEST_API Acquired {
     holds_primary_ = false;
     SetError({});
   }
-  CUGUEST_HIDE void Take(Acquired* other) noexcept {
-    incarnation_ = other->incarnation_;
-    source_ = other->source_;
-    device_ = other->device_;
-    holds_primary_ = other->holds_primary_;
-    if (!ok()) SetError(other->error_);
-    other->SetEmpty();
-  }
+  void Take(Acquired* other) noexcept;
 
   ContextRef incarnation_;
   Source source_ = Source::kCurrent;

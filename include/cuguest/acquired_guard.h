@@ -21,6 +21,7 @@
 #include "cuguest/device.h"
 #include "cuguest/error.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -110,7 +111,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
                   Acquired::Source::kCurrent, device),
         guard_(internal::Scope::kNotSet) {
-    if (__builtin_expect(mode == GuardMode::kElide && acquired_.ok(), true)) {
+    if (CUGUEST_INTERNAL_LIKELY(mode == GuardMode::kElide && acquired_.ok())) {
       guard_.scope_.Enter(asked, where);
     } else {
       EnterFound(internal::AcquireOn(asked, device, if_inactive), asked, mode, where);
@@ -118,7 +119,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
   }
 
   // What was acquired just now, and `asked` meanwhile.
-  void EnterFound(Acquired acquired, const internal::CurrentContext& asked, GuardMode mode,
+  void EnterFound(Acquired&& acquired, const internal::CurrentContext& asked, GuardMode mode,
                   Location where) noexcept;
 
   Acquired acquired_;

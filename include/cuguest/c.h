@@ -103,8 +103,8 @@
 
 /// The same as a variable `name`, which ends with the block. What leaving it gives is dropped;
 /// leave it yourself to know. As functions: cuguest_init(), and the type's `_cleanup` at the end.
-/// For gcc and clang: other compilers, MSVC among them, do not have it.
-#ifdef __GNUC__
+/// For gcc and clang, and so for clang-cl: other compilers, MSVC among them, do not have it.
+#if defined(__GNUC__) || defined(__clang__)
 #define CUGUEST_SCOPE(type, name) \
   __attribute__((cleanup(type##_cleanup))) type name = CUGUEST_INIT(type)
 #endif

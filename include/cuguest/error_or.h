@@ -19,6 +19,7 @@
 
 #include "cuguest/error.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -81,7 +82,7 @@ class [[nodiscard]] ErrorOr {
 
  private:
   CUGUEST_HIDE T& Value() noexcept {
-    if (!ok()) __builtin_trap();
+    if (!ok()) internal::Trap();
     return value_;
   }
   CUGUEST_HIDE const T& Value() const noexcept { return const_cast<ErrorOr*>(this)->Value(); }

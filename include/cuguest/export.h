@@ -59,8 +59,11 @@
 /// script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
 /// -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
 /// test/headers/hide.py finds declarations without the macro, and inserts it with --fix.
-/// On Windows nothing is shared that is not exported.
-#ifdef _WIN32
+/// On Windows nothing is shared that is not exported. Compilers without GNU's extensions have
+/// neither attribute.
+#if !defined(__GNUC__)
+#define CUGUEST_HIDE
+#elif defined(_WIN32)
 #define CUGUEST_HIDE [[gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
 #else
 #define CUGUEST_HIDE \

@@ -231,7 +231,7 @@ class PerContext {
                                                                          Make&& make,
                                                                          Location where) {
     const ContextGuard guard(context, GuardMode::kElide, where);
-    internal::PerContextTable::Making making(&table_, context, guard);
+    internal::PerContextTable::Making making(&table_, context, guard.result());
     if (!making.error().ok()) return Made::Of(making.error());
     if (making.held().value != nullptr) return Pin(making.held());
     typename Made::Result made = std::forward<Make>(make)(context);

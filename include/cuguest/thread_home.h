@@ -30,10 +30,10 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/error.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/scope.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
 
@@ -99,7 +99,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
   ThreadHome(const ThreadHome&) = delete;
   ThreadHome& operator=(const ThreadHome&) = delete;
   /// As Leave(), whose result an incident carries.
-  CUGUEST_HIDE ~ThreadHome() = default;
+  ~ThreadHome();
 
   /// Whether the last Check(), or the constructor, has found the thread in its home, or a MoveTo()
   /// has made it one.
@@ -141,7 +141,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
   }
 
   CUresult Place(const ContextRef& context) noexcept;
-  Error Bind(Acquired home) noexcept;
+  Error Bind(Acquired* home) noexcept;
   Error Follow(CUresult why) noexcept;
 
   const internal::BoundThread thread_;
@@ -154,7 +154,7 @@ class [[nodiscard]] CUGUEST_API ThreadHome {
   ContextRef context_;
   Error error_;
   Acquired held_;
-  ContextScope scope_;  // ends before the reference is given back
+  internal::Scope scope_;  // ends before the reference is given back
 };
 
 CUGUEST_END_NAMESPACE

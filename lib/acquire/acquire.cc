@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/acquire/kept_primaries.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/failure.h"
+#include "lib/guard/inner_guard.h"
 #include "lib/share/ending.h"
 #include "lib/share/owed.h"
 #include "lib/stack/thread_stack.h"
@@ -53,8 +53,9 @@ CUresult AskDevice(const ContextRef& context, CUdevice* device) {
     const CUresult code = context.Check();
     return code == CUDA_SUCCESS ? driver.CtxGetDeviceOf(device, context.get()) : code;
   }
-  const ContextGuard guard(context);
-  return guard.ok() ? driver.CtxGetDevice(device) : guard.result();
+  const InnerGuard guard(context);
+  const CUresult code = guard.result();
+  return code == CUDA_SUCCESS ? driver.CtxGetDevice(device) : code;
 }
 
 Acquired Found(const ContextRef& context, Source source, CUdevice device = kDeviceNotAsked) {
@@ -62,22 +63,23 @@ Acquired Found(const ContextRef& context, Source source, CUdevice device = kDevi
 }
 
 // Out of line, as there are many of them.
-[[gnu::noinline]] Acquired Refused(Reason reason, CUresult code, Subject subject,
-                                   const void* handle) {
-  return Acquired(OfHandle(Failure(reason, code, kAcquire), subject, handle));
+[[gnu::cold, gnu::noinline]] Acquired Refused(const Error& error) { return Acquired(error); }
+[[gnu::cold, gnu::noinline]] Acquired Refused(Reason reason, CUresult code, Subject subject,
+                                              const void* handle) {
+  return Refused(OfHandle(Failure(reason, code, kAcquire), subject, handle));
 }
 
 const void* AsPointer(CUdeviceptr pointer) {
   return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pointer));
 }
-Acquired RefusedPointer(CUresult code, CUdeviceptr pointer) {
+[[gnu::cold]] Acquired RefusedPointer(CUresult code, CUdeviceptr pointer) {
   return Refused(Reason::kDriver, code, Subject::kPointer, AsPointer(pointer));
 }
-Acquired UnknownMemory(CUdeviceptr pointer) {
+[[gnu::cold]] Acquired UnknownMemory(CUdeviceptr pointer) {
   return Refused(Reason::kUnknownMemory, CUDA_ERROR_INVALID_VALUE, Subject::kPointer,
                  AsPointer(pointer));
 }
-Error OfRange(const Error& error, CUdeviceptr pointer, std::size_t bytes) {
+[[gnu::cold]] Error OfRange(const Error& error, CUdeviceptr pointer, std::size_t bytes) {
   Error of = OfHandle(error, Subject::kRange, AsPointer(pointer));
   of.bytes = bytes;
   return of;
@@ -134,7 +136,7 @@ Error LookAtCurrent(const DriverTable& driver, const CurrentContext& before, Cur
   return {};
 }
 
-Error With(Error error, CUdevice device, const Current& current) {
+[[gnu::cold]] Error With(Error error, CUdevice device, const Current& current) {
   error = OfDevice(error, Subject::kDevice, device);
   error.current = current.context;
   error.current_device = current.device;
@@ -148,7 +150,7 @@ Acquired AcquireTheCurrent(const CurrentContext& asked) {
   if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
   if (code == CUDA_SUCCESS) code = Identify(asked, &current);
-  if (code != CUDA_SUCCESS) return Acquired(Failure(code, kAcquireCurrent));
+  if (code != CUDA_SUCCESS) return Refused(Failure(code, kAcquireCurrent));
   See(current, SeenContext::kNoDeviceYet);
   return Found(current, Source::kCurrent);
 }
@@ -190,19 +192,18 @@ Acquired AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInacti
                                 CUdeviceptr pointer, CurrentContext* asked) {
   const DriverTable* initialized = nullptr;
   const Error found = GetInitializedDriver(&initialized);
-  if (!found.ok()) return Acquired(found);
+  if (!found.ok()) return Refused(found);
   CUdevice device = 0;
   const CUresult code = driver.DeviceGet(&device, ordinal);
   if (code != CUDA_SUCCESS) {
-    return Acquired(
-        OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
+    return Refused(OfDevice(Failure(Reason::kNoDevice, code, kAcquire), Subject::kDevice, ordinal));
   }
   *asked = Resolved(CurrentContext());
   Acquired acquired = AcquireOn(*asked, Device::Borrow(device), if_inactive);
   if (acquired.ok()) return acquired;
   Error error = OfHandle(acquired.error(), Subject::kDeviceOfMemory, AsPointer(pointer));
   error.device = device;
-  return Acquired(error);
+  return Refused(error);
 }
 
 // Whether `bytes` from `pointer` on, of which `first` was read, lie in one piece. Mappings of one
@@ -246,7 +247,7 @@ Acquired AcquireFirstActive(const DriverTable& driver) {
     if (!is_inactive) return Acquired(std::move(primary), Source::kPrimary);
   }
   if (code == CUDA_SUCCESS) code = CUDA_ERROR_INVALID_CONTEXT;
-  return Acquired(Failure(code, "acquire any context"));
+  return Refused(Failure(code, "acquire any context"));
 }
 
 }  // namespace
@@ -254,13 +255,13 @@ Acquired AcquireFirstActive(const DriverTable& driver) {
 Acquired AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
                           IfInactive if_inactive) noexcept {
   if (is_empty) {
-    return Acquired(
+    return Refused(
         Failure(Reason::kEmpty, CUDA_ERROR_INVALID_VALUE, "acquire the context of a buffer"));
   }
   if (context.get() == nullptr) return cuguest::AcquireOn(device, if_inactive);
   const DriverTable* driver = nullptr;
   const Error found = GetDriver(&driver);
-  if (!found.ok()) return Acquired(found);
+  if (!found.ok()) return Refused(found);
   const CUresult code = context.Check();
   if (code == CUDA_SUCCESS) return Acquired(context, Source::kPointer, device);
   return Refused(Reason::kDriver, code, Subject::kOwner, context.get());
@@ -271,7 +272,7 @@ Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
   Current current;
   Error error = GetDriver(&driver);
   if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
-  if (!error.ok()) return Acquired(error);
+  if (!error.ok()) return Refused(error);
   if (current.IsOn(device.get()) && current.incarnation.ok()) {
     return Acquired(current.incarnation, Source::kCurrent, device);
   }
@@ -280,9 +281,9 @@ Acquired AcquireCurrent(const CurrentContext& asked, Device device) noexcept {
   } else if (!current.IsOn(device.get())) {
     error = Failure(Reason::kOtherDevice, CUDA_ERROR_INVALID_CONTEXT, kAcquireCurrent);
   } else {
-    return Acquired(OfContext(Failure(current.alive, kAcquireCurrent), current.context));
+    return Refused(OfContext(Failure(current.alive, kAcquireCurrent), current.context));
   }
-  return Acquired(With(error, device.get(), current));
+  return Refused(With(error, device.get(), current));
 }
 
 Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_inactive) noexcept {
@@ -290,20 +291,20 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
   Current current;
   Error error = GetInitializedDriver(&driver);
   if (error.ok()) error = LookAtCurrent(*driver, asked, &current);
-  if (!error.ok()) return Acquired(error);
+  if (!error.ok()) return Refused(error);
   if (current.IsOn(device.get()) && current.incarnation.ok()) {
     return Acquired(current.incarnation, Source::kCurrent, device);
   }
   const PrimaryContext::State state = PrimaryContext::Query(device);
-  if (!state.ok()) return Acquired(state.error());
+  if (!state.ok()) return Refused(state.error());
   if (!state.active && if_inactive == IfInactive::kRefuse) {
-    return Acquired(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
-                         device.get(), current));
+    return Refused(With(Failure(Reason::kInactive, CUDA_ERROR_INVALID_CONTEXT, kAcquire),
+                        device.get(), current));
   }
   PrimaryContext primary = PrimaryContext::Retain(device);
   if (primary.ok() && !state.active && if_inactive == IfInactive::kCreateAndKeep) {
     error = KeepPrimary(&g_kept_primaries, device);
-    if (!error.ok()) return Acquired(error);
+    if (!error.ok()) return Refused(error);
   }
   return Acquired(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
 }
@@ -311,7 +312,7 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
 Acquired AcquireFromStream(CUstream stream, CurrentContext* asked) noexcept {
   const DriverTable* driver = nullptr;
   const Error found = GetDriver(&driver);
-  if (!found.ok()) return Acquired(found);
+  if (!found.ok()) return Refused(found);
   if (MeansCurrent(stream)) {
     *asked = Resolved(CurrentContext());
     return AcquireFromSpecialStream(*asked, stream);
@@ -333,7 +334,7 @@ Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
                             CurrentContext* asked) noexcept {
   const DriverTable* driver = nullptr;
   const Error found = GetDriver(&driver);
-  if (!found.ok()) return Acquired(found);
+  if (!found.ok()) return Refused(found);
   if (pointer == 0) return UnknownMemory(pointer);
   CUcontext context = nullptr;
   CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
@@ -383,7 +384,7 @@ Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) noexcep
 Acquired AcquireAny() noexcept {
   const DriverTable* driver = nullptr;
   const Error found = internal::GetInitializedDriver(&driver);
-  if (!found.ok()) return Acquired(found);
+  if (!found.ok()) return internal::Refused(found);
   const internal::CurrentContext asked = internal::Resolved(internal::CurrentContext());
   const bool is_none = asked.code == CUDA_SUCCESS && asked.context == nullptr;
   return is_none ? internal::AcquireFirstActive(*driver) : internal::AcquireTheCurrent(asked);
@@ -395,14 +396,13 @@ Acquired AcquireFromPointer(const void* pointer, IfInactive if_inactive) noexcep
 
 Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
                            IfInactive if_inactive) noexcept {
-  CUdeviceptr end = 0;
-  if (bytes == 0 || __builtin_add_overflow(pointer, bytes, &end)) {
-    return Acquired(internal::OfRange(
+  if (bytes == 0 || bytes > ~pointer) {
+    return internal::Refused(internal::OfRange(
         Failure(Reason::kNoRange, CUDA_ERROR_INVALID_VALUE, internal::kAcquire), pointer, bytes));
   }
   const DriverTable* driver = nullptr;
   Error error = internal::GetDriver(&driver);
-  if (!error.ok()) return Acquired(error);
+  if (!error.ok()) return internal::Refused(error);
   internal::PointerAttributes read;
   const CUresult code = internal::ReadAttributes(*driver, pointer, &read);
   if (code != CUDA_SUCCESS) {
@@ -410,7 +410,7 @@ Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
   }
   if (!read.IsKnown()) return internal::UnknownMemory(pointer);
   error = internal::CheckExtent(*driver, read, pointer, bytes);
-  if (!error.ok()) return Acquired(error);
+  if (!error.ok()) return internal::Refused(error);
   if (read.context != nullptr) return internal::AcquireForContextMemory(read.context, pointer);
   internal::CurrentContext asked = internal::CurrentContext::NotAsked();
   return internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer, &asked);
@@ -475,6 +475,15 @@ CUresult Acquired::GetDevice(Device* device) const noexcept {
       asked == internal::kDeviceNotAsked ? internal::AskDevice(incarnation_, &asked) : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) *device = Device::Borrow(asked);
   return code;
+}
+
+void Acquired::Take(Acquired* other) noexcept {
+  incarnation_ = other->incarnation_;
+  source_ = other->source_;
+  device_ = other->device_;
+  holds_primary_ = other->holds_primary_;
+  if (!ok()) SetError(other->error_);
+  other->SetEmpty();
 }
 
 void Acquired::End() noexcept { internal::ReleasePrimaryOrOwe(device_, "an Acquired"); }

@@ -16,7 +16,8 @@ using internal::Scope;
 AcquiredGuard::AcquiredGuard(Acquired acquired, GuardMode mode, Location where) noexcept
     : acquired_(std::move(acquired)), guard_(Scope::kNotSet) {
   if (acquired_.ok()) {
-    guard_.scope_.Enter(context(), mode == GuardMode::kAlwaysPush, where);
+    guard_.scope_.EnterByCall(internal::Incarnation::Of(context()), mode == GuardMode::kAlwaysPush,
+                              where);
   } else {
     guard_.scope_.Refuse(acquired_.error().code, where);
   }
@@ -25,8 +26,7 @@ AcquiredGuard::AcquiredGuard(Acquired acquired, GuardMode mode, Location where) 
 AcquiredGuard::AcquiredGuard(CUstream stream, GuardMode mode, Location where) noexcept
     : guard_(Scope::kNotSet) {
   CurrentContext asked = CurrentContext::NotAsked();
-  Acquired acquired = internal::AcquireFromStream(stream, &asked);
-  EnterFound(std::move(acquired), asked, mode, where);
+  EnterFound(internal::AcquireFromStream(stream, &asked), asked, mode, where);
 }
 
 AcquiredGuard::AcquiredGuard(CUstream stream, Device device, IfInactive if_inactive, GuardMode mode,
@@ -34,17 +34,16 @@ AcquiredGuard::AcquiredGuard(CUstream stream, Device device, IfInactive if_inact
     : guard_(Scope::kNotSet) {
   const bool means_device = internal::MeansCurrent(stream);
   CurrentContext asked = means_device ? CurrentContext() : CurrentContext::NotAsked();
-  Acquired acquired = means_device ? internal::AcquireOn(asked, device, if_inactive)
-                                   : internal::AcquireFromStream(stream, &asked);
-  EnterFound(std::move(acquired), asked, mode, where);
+  EnterFound(means_device ? internal::AcquireOn(asked, device, if_inactive)
+                          : internal::AcquireFromStream(stream, &asked),
+             asked, mode, where);
 }
 
 AcquiredGuard::AcquiredGuard(CUdeviceptr pointer, IfInactive if_inactive, GuardMode mode,
                              Location where) noexcept
     : guard_(Scope::kNotSet) {
   CurrentContext asked = CurrentContext::NotAsked();
-  Acquired acquired = internal::AcquireFromPointer(pointer, if_inactive, &asked);
-  EnterFound(std::move(acquired), asked, mode, where);
+  EnterFound(internal::AcquireFromPointer(pointer, if_inactive, &asked), asked, mode, where);
 }
 
 AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardMode mode,
@@ -52,7 +51,7 @@ AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardM
     : AcquiredGuard(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),
                     if_inactive, mode, where) {}
 
-void AcquiredGuard::EnterFound(Acquired acquired, const CurrentContext& asked, GuardMode mode,
+void AcquiredGuard::EnterFound(Acquired&& acquired, const CurrentContext& asked, GuardMode mode,
                                Location where) noexcept {
   acquired_ = std::move(acquired);
   if (!acquired_.ok()) return guard_.scope_.Refuse(acquired_.error().code, where);

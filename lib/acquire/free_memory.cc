@@ -2,15 +2,15 @@
 
 #include "cuguest/free_memory.h"
 
-#include "cuguest/context_guard.h"
 #include "lib/core/failure.h"
+#include "lib/guard/inner_guard.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 CUresult ReadIn(const ContextRef& context, std::size_t* free, std::size_t* total) {
-  const ContextGuard guard(context);
-  if (!guard.ok()) return guard.result();
+  const internal::InnerGuard guard(context);
+  if (guard.result() != CUDA_SUCCESS) return guard.result();
   const DriverTable& driver = internal::ResolvedDriver();
   return driver.MemGetInfo != nullptr ? driver.MemGetInfo(free, total)
                                       : internal::kCallRequiresNewerDriver;

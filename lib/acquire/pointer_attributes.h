@@ -53,8 +53,8 @@ struct PointerAttributes {
 // One call fails as a whole for an attribute that the driver does not know, and for nothing
 // else that is wrong with the pointer. So the newest are asked for last, and left out where
 // that helps: `kAges` counts those of CUDA 11.3 and newer, of 10.2 and of 7.0.
-inline CUresult ReadAttributes(const DriverTable& driver, CUdeviceptr pointer,
-                               PointerAttributes* read) noexcept {
+[[gnu::noinline]] inline CUresult ReadAttributes(const DriverTable& driver, CUdeviceptr pointer,
+                                                 PointerAttributes* read) noexcept {
   CUpointer_attribute attributes[] = {
       CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
       CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_HOST_POINTER,

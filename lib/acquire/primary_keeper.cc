@@ -2,6 +2,7 @@
 
 #include "cuguest/primary_keeper.h"
 
+#include "cuguest/internal/compiler.h"
 #include "lib/acquire/kept_primaries.h"
 #include "lib/core/failure.h"
 #include "lib/share/ending.h"
@@ -22,14 +23,14 @@ unsigned long long BitOf(CUdevice device) {
 }
 
 bool Has(const unsigned long long& kept, unsigned long long bit) {
-  return (__atomic_load_n(&kept, __ATOMIC_ACQUIRE) & bit) != 0;
+  return (LoadAcquire(&kept) & bit) != 0;
 }
 // Whether the bit was set before.
 bool Set(unsigned long long* kept, unsigned long long bit) {
-  return (__atomic_fetch_or(kept, bit, __ATOMIC_ACQ_REL) & bit) != 0;
+  return (SetBits(kept, bit) & bit) != 0;
 }
 bool Clear(unsigned long long* kept, unsigned long long bit) {
-  return (__atomic_fetch_and(kept, ~bit, __ATOMIC_ACQ_REL) & bit) != 0;
+  return (ClearBits(kept, bit) & bit) != 0;
 }
 
 // Who clears the bit has the reference; in a host function it is put back, unless another thread

@@ -21,21 +21,27 @@ Error OfHome(CUresult code, const ContextRef& context) {
 
 ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location where) noexcept
     : where_(where), keep_(keep), if_over_(if_over) {
-  error_ = Bind(std::move(home));
+  error_ = Bind(&home);
+}
+
+ThreadHome::~ThreadHome() {
+  static_cast<void>(scope_.LeaveByCall(internal::Reported::kByIncident));
 }
 
 CUresult ThreadHome::Place(const ContextRef& context) noexcept {
   const bool is_first = context_.get() == nullptr;
-  return is_first ? scope_.Enter(context, GuardMode::kAlwaysPush, where_)
-                  : scope_.MoveTo(context, where_);
+  const auto place = internal::Incarnation::Of(context);
+  if (!is_first) return scope_.MoveTo(place, where_);
+  scope_.EnterByCall(place, /*always_pushes=*/true, where_);
+  return scope_.JustEntered();
 }
 
 // A reference says that a context is primary, and on which device, and so what its next incarnation
 // is; so does what refused a device whose primary context is not active.
-Error ThreadHome::Bind(Acquired home) noexcept {
+Error ThreadHome::Bind(Acquired* home) noexcept {
   const bool is_first = context_.get() == nullptr;
-  if (!home.ok()) {
-    const Error why_not = home.error();
+  if (!home->ok()) {
+    const Error why_not = home->error();
     if (is_first && why_not.reason == Error::Reason::kInactive) {
       has_next_ = true;
       device_ = Device::Borrow(why_not.device);
@@ -43,17 +49,17 @@ Error ThreadHome::Bind(Acquired home) noexcept {
     return why_not;
   }
   const bool wants_reference = keep_ == Keep::kReference || if_over_ == IfOver::kReenter;
-  const Error held = wants_reference ? home.Hold() : Error();
+  const Error held = wants_reference ? home->Hold() : Error();
   // A home that need not hold works in any context; but where that is not known, it says so.
   const bool is_told =
       held.code == CUDA_ERROR_NOT_SUPPORTED || held.code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!held.ok() && (keep_ == Keep::kReference || !is_told)) return held;
-  const CUresult code = Place(home.context());
-  if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home.context());
-  context_ = home.context();
-  has_next_ = home.holds();
-  if (has_next_) static_cast<void>(home.GetDevice(&device_));  // which it knows
-  held_ = keep_ == Keep::kReference ? std::move(home) : Acquired();
+  const CUresult code = Place(home->context());
+  if (code != CUDA_SUCCESS && !is_first) return OfHome(code, home->context());
+  context_ = home->context();
+  has_next_ = home->holds();
+  if (has_next_) static_cast<void>(home->GetDevice(&device_));  // which it knows
+  held_ = keep_ == Keep::kReference ? std::move(*home) : Acquired();
   return code == CUDA_SUCCESS ? Error() : Follow(code);
 }
 
@@ -83,7 +89,7 @@ Error ThreadHome::Check() noexcept {
 
 Error ThreadHome::MoveTo(Acquired home) noexcept {
   if (has_ended_ || !thread_.IsThis()) return OfHome(CUDA_ERROR_ILLEGAL_STATE, context_);
-  const Error moved = Bind(std::move(home));
+  const Error moved = Bind(&home);
   if (moved.ok()) error_ = moved;
   return moved;
 }
@@ -91,7 +97,7 @@ Error ThreadHome::MoveTo(Acquired home) noexcept {
 Error ThreadHome::Leave() noexcept {
   if (has_ended_) return {};
   has_ended_ = true;
-  const CUresult code = scope_.Leave();
+  const CUresult code = scope_.LeaveByCall(internal::Reported::kByResult);
   const Error released = held_.Release();
   const bool has_left = code == CUDA_SUCCESS || code == CUDA_ERROR_ILLEGAL_STATE;
   return has_left ? released : OfHome(code, context_);

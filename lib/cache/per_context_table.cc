@@ -92,10 +92,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/primary.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/failure.h"
+#include "lib/guard/inner_guard.h"
+#include "lib/guard/nesting.h"
 #include "lib/share/context_hold.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -152,14 +155,14 @@ struct Count {
   bool is_own;
 
   void Up() const noexcept {
-    if (__builtin_expect(is_own, 1)) {
+    if (CUGUEST_INTERNAL_LIKELY(is_own)) {
       stripe->own.store(stripe->own.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
       stripe->others.fetch_add(1, std::memory_order_relaxed);
     }
   }
   void Down() const noexcept {
-    if (__builtin_expect(is_own, 1)) {
+    if (CUGUEST_INTERNAL_LIKELY(is_own)) {
       stripe->own.store(stripe->own.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     } else {
       stripe->others.fetch_sub(1, std::memory_order_release);
@@ -170,10 +173,10 @@ struct Count {
 // See Note [Stripes].
 inline Count CountIn(PinStripe* stripes, unsigned process) noexcept {
   PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
-  if (__builtin_expect(thread.id == 0, 0)) Identify(&thread);
+  if (CUGUEST_INTERNAL_UNLIKELY(thread.id == 0)) Identify(&thread);
   PinStripe* const stripe = &stripes[thread.stripe];
   const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
-  return {stripe, __builtin_expect(is_own, 1) || Meet(&thread, stripe, process)};
+  return {stripe, CUGUEST_INTERNAL_LIKELY(is_own) || Meet(&thread, stripe, process)};
 }
 
 // Ids are counted up by the driver, so their low bits differ; without ids, those of the
@@ -383,7 +386,7 @@ inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
   const Count count = CountIn(entry->stripes, entry->process);
   count.Up();
   entry->fence.Light();
-  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {
+  if (CUGUEST_INTERNAL_LIKELY(entry->Is(EntryState::kReady) && entry->Names(context))) {
     return {entry->value, count.stripe};
   }
   count.Down();
@@ -401,9 +404,9 @@ PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept 
   auto& hints = hints_[Hash(context) % kHints];
   for (const Atomic<Entry*>& hint : hints) {
     Entry* const hinted = hint.load(std::memory_order_acquire);
-    if (__builtin_expect(hinted == nullptr || !hinted->Names(context), 0)) continue;
+    if (CUGUEST_INTERNAL_UNLIKELY(hinted == nullptr || !hinted->Names(context))) continue;
     const Held held = TryPin(hinted, context);
-    if (__builtin_expect(held.value != nullptr, 1)) return held;
+    if (CUGUEST_INTERNAL_LIKELY(held.value != nullptr)) return held;
   }
   return Search(context, hints);
 }
@@ -424,15 +427,14 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 }
 
 PerContextTable::Making::Making(PerContextTable* table, const ContextRef& context,
-                                const ContextGuard& guard) noexcept
+                                CUresult entered) noexcept
     : table_(table) {
-  const auto error_of = [](const auto& carrier) {
-    return MakeError(carrier.result(), carrier.doing(), carrier.advice());
-  };
-  if (guard.ok()) {
+  if (entered == CUDA_SUCCESS) {
     error_ = TakeOrPin(context);
+  } else if (context.ok()) {
+    error_ = MakeError(entered, "enter a context", Advice(entered));
   } else {
-    error_ = context.ok() ? error_of(guard) : error_of(context);
+    error_ = MakeError(context.result(), context.doing(), context.advice());
   }
 }
 
@@ -648,11 +650,11 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
 
 void PerContextTable::End(Entry* entry) noexcept {
   const ContextHold hold(entry->context);
-  std::optional<ContextGuard> guard;
+  std::optional<InnerGuard> guard;
   if (!entry->is_dead && hold.result() == CUDA_SUCCESS) {
-    guard.emplace(entry->context, GuardMode::kElide, Location::Here());
+    guard.emplace(entry->context, Location::Here());
   }
-  const bool is_entered = guard.has_value() && guard->ok();
+  const bool is_entered = guard.has_value() && guard->result() == CUDA_SUCCESS;
   type_.end(type_, entry->value, is_entered);
 }
 

@@ -24,8 +24,8 @@ namespace c = cuguest::internal;
 int cuguest_acquire_on(cuguest_acquired* acquired, int device, int if_inactive) {
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
   return c::BeginObject(acquired, [=] {
-    return cuguest::AcquireOn(cuguest::Device::Borrow(device),
-                              static_cast<cuguest::IfInactive>(if_inactive));
+    return c::AcquireOn(c::CurrentContext(), cuguest::Device::Borrow(device),
+                        static_cast<cuguest::IfInactive>(if_inactive));
   });
 }
 

@@ -13,18 +13,19 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-// Acquires by `acquire`, which says what it has found current, and enters.
-template <typename Acquire>
-CUresult EnterAcquired(cuguest_guard* given, int if_inactive, int mode, Location where,
-                       Acquire acquire) noexcept {
-  if (!IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
+CUresult CanEnter(cuguest_guard* given, int if_inactive, int mode) noexcept {
+  const bool is_known = IsWhatIfInactive(if_inactive) && IsMode(mode);
+  return is_known ? GuardStorage(given).CanBegin() : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Needs CanEnter(). `asked`: what was found current while it was acquired.
+CUresult EnterAcquired(cuguest_guard* given, Acquired&& acquired, const CurrentContext& asked,
+                       int mode, Location where) noexcept {
+  if (!acquired.ok()) return acquired.error().code;
   return BeginGuard(given, mode, [&](Guard* guard) {
-    CurrentContext asked = CurrentContext::NotAsked();
-    Acquired acquired = acquire(static_cast<IfInactive>(if_inactive), &asked);
-    if (!acquired.ok()) return acquired.error().code;
-    const CUcontext* const current = asked.IsKnown() ? &asked.context : nullptr;
-    guard->scope.EnterFound(Incarnation::Of(acquired.context()), current,
-                            mode == CUGUEST_ALWAYS_PUSH, where);
+    guard->scope.EnterFound(Incarnation::Of(acquired.context()),
+                            asked.IsKnown() ? &asked.context : nullptr, mode == CUGUEST_ALWAYS_PUSH,
+                            where);
     const CUresult code = guard->scope.JustEntered();
     if (code != CUDA_SUCCESS || !acquired.holds()) return code;
     Device device = Device::Borrow(0);
@@ -38,11 +39,6 @@ CUresult EnterAcquired(cuguest_guard* given, int if_inactive, int mode, Location
   });
 }
 
-Acquired FromDevice(int device, IfInactive if_inactive, CurrentContext* asked) {
-  *asked = CurrentContext();
-  return AcquireOn(*asked, Device::Borrow(device), if_inactive);
-}
-
 }  // namespace
 CUGUEST_END_INTERNAL_NAMESPACE
 
@@ -50,29 +46,34 @@ namespace c = cuguest::internal;
 
 int cuguest_guard_enter_stream(cuguest_guard* guard, CUstream stream, int device, int if_inactive,
                                int mode, const char* file, int line) {
-  return c::EnterAcquired(guard, if_inactive, mode, {file, line},
-                          [=](cuguest::IfInactive what, c::CurrentContext* asked) {
-                            const bool means_device =
-                                device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream);
-                            return means_device ? c::FromDevice(device, what, asked)
-                                                : c::AcquireFromStream(stream, asked);
-                          });
+  if (device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream)) {
+    return cuguest_guard_enter_device(guard, device, if_inactive, mode, file, line);
+  }
+  const CUresult code = c::CanEnter(guard, if_inactive, mode);
+  if (code != CUDA_SUCCESS) return code;
+  c::CurrentContext asked = c::CurrentContext::NotAsked();
+  return c::EnterAcquired(guard, c::AcquireFromStream(stream, &asked), asked, mode, {file, line});
 }
 
 int cuguest_guard_enter_pointer(cuguest_guard* guard, unsigned long long pointer, int if_inactive,
                                 int mode, const char* file, int line) {
-  return c::EnterAcquired(guard, if_inactive, mode, {file, line},
-                          [=](cuguest::IfInactive what, c::CurrentContext* asked) {
-                            return c::AcquireFromPointer(pointer, what, asked);
-                          });
+  const CUresult code = c::CanEnter(guard, if_inactive, mode);
+  if (code != CUDA_SUCCESS) return code;
+  c::CurrentContext asked = c::CurrentContext::NotAsked();
+  return c::EnterAcquired(
+      guard, c::AcquireFromPointer(pointer, static_cast<cuguest::IfInactive>(if_inactive), &asked),
+      asked, mode, {file, line});
 }
 
 int cuguest_guard_enter_device(cuguest_guard* guard, int device, int if_inactive, int mode,
                                const char* file, int line) {
-  return c::EnterAcquired(guard, if_inactive, mode, {file, line},
-                          [=](cuguest::IfInactive what, c::CurrentContext* asked) {
-                            return c::FromDevice(device, what, asked);
-                          });
+  const CUresult code = c::CanEnter(guard, if_inactive, mode);
+  if (code != CUDA_SUCCESS) return code;
+  const c::CurrentContext asked;
+  return c::EnterAcquired(guard,
+                          c::AcquireOn(asked, cuguest::Device::Borrow(device),
+                                       static_cast<cuguest::IfInactive>(if_inactive)),
+                          asked, mode, {file, line});
 }
 
 int cuguest_guard_enter_acquired(cuguest_guard* guard, const cuguest_acquired* acquired, int mode,

@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/internal/per_context_table.h"
 #include "lib/capi/c_storage.h"
 #include "lib/core/concurrency.h"
+#include "lib/guard/inner_guard.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -177,8 +177,8 @@ CUresult Drop(const cuguest_per_context* given, std::size_t* count,
 }
 
 CUresult MakeValue(Cache* cache, const ContextRef& context, const PinStorage& pin) noexcept {
-  const ContextGuard guard(context, GuardMode::kElide, kHere);
-  PerContextTable::Making making(&cache->table, context, guard);
+  const InnerGuard guard(context, kHere);
+  PerContextTable::Making making(&cache->table, context, guard.result());
   if (making.error().ok() && making.held().value == nullptr) {
     const TypeOfC& type = cache->type;
     std::memset(making.storage(), 0, type.size);

@@ -23,8 +23,8 @@ CUresult BeginScope(Given* given, Enter enter) noexcept {
   return code;
 }
 template <typename Given>
-[[gnu::noinline]] CUresult LeaveScope(Given* given, Reported end = Reported::kByResult) noexcept {
-  return EndScope<Scope>(given, [=](Scope* scope) { return scope->Leave(end); });
+CUresult LeaveScope(Given* given, Reported end = Reported::kByResult) noexcept {
+  return EndScope<Scope>(given, [=](Scope* scope) { return scope->LeaveByCall(end); });
 }
 template <typename Given>
 void CleanUpScope(Given* given) noexcept {

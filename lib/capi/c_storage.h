@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cuguest/c.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/incarnation.h"
 #include "lib/share/ending.h"
 
@@ -48,19 +49,23 @@ class StorageOf {
     given_->opaque[0] = Mark();
     return new (given_->opaque + 1) Object(std::forward<Arguments>(arguments)...);
   }
+  // What `make` gives. Its mark comes last: `make` may call the driver.
+  template <typename Make>
+  Object* BeginMade(Make make) const noexcept {
+    Object* const made = new (given_->opaque + 1) Object(make());
+    given_->opaque[0] = Mark();
+    return made;
+  }
   void End() const noexcept {
     (*this)->~Object();
-    __atomic_store_n(given_->opaque, 0, __ATOMIC_RELEASE);
+    StoreRelease(given_->opaque, 0ULL);
   }
   // For what several threads may end at once: as HasBegun(), but true for one of them alone, which
   // calls End().
   CUresult Claim() const noexcept {
     const CUresult code = HasBegun();
     if (code != CUDA_SUCCESS) return code;
-    unsigned long long begun = Mark();
-    const bool is_mine = __atomic_compare_exchange_n(given_->opaque, &begun, Ending(), false,
-                                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    return is_mine ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
+    return Replace(given_->opaque, Mark(), Ending()) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
   }
 
  private:
@@ -73,7 +78,7 @@ class StorageOf {
     if (given_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
     // Zeros alone: of the size that the struct has had since its first release.
     if (given_->size != 0 && given_->size < kNeeded) return CUDA_ERROR_INVALID_VALUE;
-    const unsigned long long state = __atomic_load_n(given_->opaque, __ATOMIC_ACQUIRE);
+    const unsigned long long state = LoadAcquire(given_->opaque);
     const bool is_right = begun ? state == Mark() : state != Mark() && state != Ending();
     return is_right ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
   }
@@ -132,10 +137,11 @@ CUresult BeginObject(Given* given, Make make) noexcept {
   const StorageOf<Object, Given> storage(given);
   const CUresult code = storage.CanBegin();
   if (code != CUDA_SUCCESS) return code;
-  Object object = make();
-  if (!object.ok()) return object.error().code;
-  storage.Begin(std::move(object));
-  return CUDA_SUCCESS;
+  Object* const object = storage.BeginMade(make);
+  if (object->ok()) return CUDA_SUCCESS;
+  const CUresult why_not = object->error().code;
+  storage.End();
+  return why_not;
 }
 
 // Moves what has begun in `from` to `to`.

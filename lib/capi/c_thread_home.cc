@@ -2,6 +2,8 @@
 
 #include "cuguest/c.h"
 
+#include <utility>
+
 #include "cuguest/acquire.h"
 #include "cuguest/thread_home.h"
 #include "lib/capi/c_storage.h"
@@ -11,19 +13,20 @@ namespace {
 
 using HomeStorage = StorageOf<ThreadHome, cuguest_thread_home>;
 
-// To what `acquire` finds.
-template <typename Acquire>
-CUresult BindHome(cuguest_thread_home* given, int options, Location where,
-                  Acquire acquire) noexcept {
+CUresult CanBind(cuguest_thread_home* given, int options) noexcept {
   const bool are_options = (options & ~(CUGUEST_HOME_HOLDS | CUGUEST_HOME_REENTERS)) == 0;
+  return are_options ? HomeStorage(given).CanBegin() : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Needs CanBind().
+CUresult BindHome(cuguest_thread_home* given, Acquired&& home, int options,
+                  Location where) noexcept {
   const HomeStorage storage(given);
-  const CUresult code = are_options ? storage.CanBegin() : CUDA_ERROR_INVALID_VALUE;
-  if (code != CUDA_SUCCESS) return code;
   const auto keep = (options & CUGUEST_HOME_HOLDS) != 0 ? ThreadHome::Keep::kReference
                                                         : ThreadHome::Keep::kNothing;
   const auto if_over = (options & CUGUEST_HOME_REENTERS) != 0 ? ThreadHome::IfOver::kReenter
                                                               : ThreadHome::IfOver::kRefuse;
-  const CUresult bound = storage.Begin(acquire(), keep, if_over, where)->error().code;
+  const CUresult bound = storage.Begin(std::move(home), keep, if_over, where)->error().code;
   if (bound != CUDA_SUCCESS) storage.End();
   return bound;
 }
@@ -48,26 +51,33 @@ namespace c = cuguest::internal;
 int cuguest_thread_home_enter_ref(cuguest_thread_home* home, const cuguest_ref* ref, int options,
                                   const char* file, int line) {
   if (!c::IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
-  return c::BindHome(home, options, {file, line}, [=] { return c::OfRef(*ref); });
+  const CUresult code = c::CanBind(home, options);
+  return code == CUDA_SUCCESS ? c::BindHome(home, c::OfRef(*ref), options, {file, line}) : code;
 }
 
 int cuguest_thread_home_enter_stream(cuguest_thread_home* home, CUstream stream, int options,
                                      const char* file, int line) {
-  return c::BindHome(home, options, {file, line},
-                     [=] { return cuguest::AcquireFromStream(stream); });
+  const CUresult code = c::CanBind(home, options);
+  if (code != CUDA_SUCCESS) return code;
+  return c::BindHome(home, cuguest::AcquireFromStream(stream), options, {file, line});
 }
 
 int cuguest_thread_home_enter_pointer(cuguest_thread_home* home, unsigned long long pointer,
                                       int options, const char* file, int line) {
-  return c::BindHome(home, options, {file, line}, [=] {
-    return cuguest::AcquireFromPointer(static_cast<CUdeviceptr>(pointer));
-  });
+  const CUresult code = c::CanBind(home, options);
+  if (code != CUDA_SUCCESS) return code;
+  return c::BindHome(home, cuguest::AcquireFromPointer(static_cast<CUdeviceptr>(pointer)), options,
+                     {file, line});
 }
 
 int cuguest_thread_home_enter_device(cuguest_thread_home* home, int device, int options,
                                      const char* file, int line) {
-  return c::BindHome(home, options, {file, line},
-                     [=] { return cuguest::AcquireOn(cuguest::Device::Borrow(device)); });
+  const CUresult code = c::CanBind(home, options);
+  if (code != CUDA_SUCCESS) return code;
+  return c::BindHome(home,
+                     c::AcquireOn(c::CurrentContext(), cuguest::Device::Borrow(device),
+                                  cuguest::IfInactive::kRefuse),
+                     options, {file, line});
 }
 
 int cuguest_thread_home_check(cuguest_thread_home* home) {

@@ -8,6 +8,7 @@
 #define CUGUEST_LIB_CORE_CONCURRENCY_H_
 
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/concurrency.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -16,7 +17,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // at each use.
 template <typename T>
 T* AddressOnce(T* address) noexcept {
-  __asm__("" : "+r"(address));
+  CUGUEST_INTERNAL_KEEP(address);
   return address;
 }
 
@@ -69,7 +70,7 @@ class AsymmetricFence {
   static void Prepare() noexcept;
 
   static void Light() noexcept {
-    if (__builtin_expect(s_kernel_helps.load(std::memory_order_relaxed), 1)) {
+    if (CUGUEST_INTERNAL_LIKELY(s_kernel_helps.load(std::memory_order_relaxed))) {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     } else {
       std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -57,7 +57,7 @@ void ClearInChild() { new (&g_page) ProcessPage{}; }
 unsigned Process::Number() noexcept {
   const bool is_watched = g_is_watched.load(std::memory_order_acquire);
   unsigned number = g_page.number.load(std::memory_order_acquire);
-  if (__builtin_expect(is_watched && number != 0, 1)) return number;
+  if (CUGUEST_INTERNAL_LIKELY(is_watched && number != 0)) return number;
   if (!is_watched) WatchPage();
   const std::lock_guard<SharedMutex> lock(g_page.mutex);
   number = g_page.number.load(std::memory_order_relaxed);

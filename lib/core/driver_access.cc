@@ -184,11 +184,10 @@ const DriverOutcome* Install(const DriverOutcome* outcome) {
   if (outcome == nullptr || !outcome->ok()) return outcome;
   const DriverTable& table = outcome->table;
   g_driver.store(&table, std::memory_order_release);
-  __atomic_store_n(&g_stack_calls.push, table.CtxPushCurrent, __ATOMIC_RELAXED);
-  __atomic_store_n(&g_stack_calls.pop, table.CtxPopCurrent, __ATOMIC_RELAXED);
-  __atomic_store_n(&g_stack_calls.get_id,
-                   table.CtxGetId != nullptr ? table.CtxGetId : &IdWithoutIds, __ATOMIC_RELAXED);
-  __atomic_store_n(&g_stack_calls.get_current, table.CtxGetCurrent, __ATOMIC_RELEASE);
+  StoreRelaxed(&g_stack_calls.push, table.CtxPushCurrent);
+  StoreRelaxed(&g_stack_calls.pop, table.CtxPopCurrent);
+  StoreRelaxed(&g_stack_calls.get_id, table.CtxGetId != nullptr ? table.CtxGetId : &IdWithoutIds);
+  StoreRelease(&g_stack_calls.get_current, table.CtxGetCurrent);
   return outcome;
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "cuguest/driver_table.h"
+#include "cuguest/internal/compiler.h"
 #include "lib/core/driver_entries.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -98,13 +99,13 @@ const DriverTable* ResolveDriver(CUresult* code) noexcept;
 inline const DriverTable& ResolvedDriver() noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
   CUresult code = CUDA_SUCCESS;
-  if (__builtin_expect(table == nullptr, 0)) table = ResolveDriver(&code);
+  if (CUGUEST_INTERNAL_UNLIKELY(table == nullptr)) table = ResolveDriver(&code);
   return *table;
 }
 
 inline const DriverTable* TryDriver(CUresult* code) noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
-  if (__builtin_expect(table != nullptr, 1)) return table;
+  if (CUGUEST_INTERNAL_LIKELY(table != nullptr)) return table;
   return ResolveDriver(code);
 }
 

@@ -198,7 +198,7 @@ void AddReason(const Error& error, Text* text) {
 
 }  // namespace
 
-std::size_t Error::Write(char* text, std::size_t size) const noexcept {
+[[gnu::cold]] std::size_t Error::Write(char* text, std::size_t size) const noexcept {
   Text written(text, size);
   if (ok()) return 0;
   written << doing;

@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
 #include "lib/stack/stack_repair.h"
@@ -32,13 +33,13 @@ extern const KindCalls* g_calls_of[kKinds];  // atomic; each is set once
 
 inline void Register(Record::Kind kind, const KindCalls& calls) noexcept {
   const KindCalls** const place = &g_calls_of[static_cast<unsigned>(kind)];
-  if (__builtin_expect(__atomic_load_n(place, __ATOMIC_RELAXED) == nullptr, 0)) {
-    __atomic_store_n(place, &calls, __ATOMIC_RELAXED);
+  if (CUGUEST_INTERNAL_UNLIKELY(LoadRelaxed(place) == nullptr)) {
+    StoreRelaxed(place, &calls);
   }
 }
 // Needs a record whose kind has them.
 inline const KindCalls& CallsOf(const Record& record) noexcept {
-  return *__atomic_load_n(&g_calls_of[static_cast<unsigned>(record.kind)], __ATOMIC_RELAXED);
+  return *LoadRelaxed(&g_calls_of[static_cast<unsigned>(record.kind)]);
 }
 
 // Enters record->ours on what is current (`current`, if that is known already) and makes the record
@@ -62,12 +63,12 @@ bool IsTopmost(unsigned slot) noexcept;
 // there is nothing to do.
 extern void (*g_forget_popped)();  // atomic; set once
 inline void RegisterForgetPopped(void (*forget)()) noexcept {
-  if (__builtin_expect(__atomic_load_n(&g_forget_popped, __ATOMIC_RELAXED) == nullptr, 0)) {
-    __atomic_store_n(&g_forget_popped, forget, __ATOMIC_RELAXED);
+  if (CUGUEST_INTERNAL_UNLIKELY(LoadRelaxed(&g_forget_popped) == nullptr)) {
+    StoreRelaxed(&g_forget_popped, forget);
   }
 }
 inline void ForgetPopped() noexcept {
-  const auto forget = __atomic_load_n(&g_forget_popped, __ATOMIC_RELAXED);
+  const auto forget = LoadRelaxed(&g_forget_popped);
   if (forget != nullptr) forget();
 }
 // Whether it is a push of cuguest_push(), which anybody may pop.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "cuguest/internal/compiler.h"
 #include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -19,7 +20,7 @@ struct DeepRecords {
 #ifdef CUGUEST_SCHEDULED_THREADS
 CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
 #else
-__thread ThisThread t_this_thread = {};
+CUGUEST_INTERNAL_THREAD ThisThread t_this_thread = {};
 #endif
 unsigned g_ended_elsewhere = 0;
 
@@ -59,7 +60,7 @@ void ForgetLettersInChild() {
        letter = letter->next) {
     letter->serial.store(0, std::memory_order_relaxed);
   }
-  __atomic_store_n(&g_ended_elsewhere, 0, __ATOMIC_RELAXED);
+  StoreRelaxed(&g_ended_elsewhere, 0U);
   g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
@@ -138,7 +139,7 @@ Letter* TakeLetter() noexcept {
                                                 std::memory_order_acq_rel)) {
       continue;
     }
-    if (is_free) __atomic_fetch_add(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+    if (is_free) AddRelaxed(&g_ended_elsewhere, 1U);
     return letter;
   }
   void* const memory = std::malloc(sizeof(Letter));
@@ -148,7 +149,7 @@ Letter* TakeLetter() noexcept {
   while (!g_letters.compare_exchange_weak(letter->next, letter, std::memory_order_acq_rel,
                                           std::memory_order_relaxed)) {
   }
-  __atomic_fetch_add(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+  AddRelaxed(&g_ended_elsewhere, 1U);
   return letter;
 }
 
@@ -249,7 +250,7 @@ void ReadMail() noexcept {
     if (serial == 0 || serial == Letter::kTaken) continue;
     if (letter->thread.load(std::memory_order_relaxed) != here) continue;
     if (!letter->serial.compare_exchange_strong(serial, 0, std::memory_order_acq_rel)) continue;
-    __atomic_fetch_sub(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+    AddRelaxed(&g_ended_elsewhere, ~0U);
     EndBySerial(serial);
   }
 }

@@ -75,6 +75,12 @@ void Scope::EnterAfterRefusal(unsigned long long id, CUcontext caller, CUresult 
   EnterResolving(id, caller, code);
 }
 
+void Scope::EnterByCall(const Incarnation& ours, bool always_pushes, Location where) noexcept {
+  Enter(ours, always_pushes, where);
+}
+
+CUresult Scope::LeaveByCall(Reported end) noexcept { return Leave(end); }
+
 void Scope::EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
                        Location where) noexcept {
   Prepare(ours.context, always_pushes, where);
@@ -194,7 +200,7 @@ CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
   return why_not;
 }
 
-// Of one that could not come back. If it owes something, so does its end now.
+// Of one that is outside, or could not come back. If it owes something, so does its end now.
 CUresult Scope::EnterInstead(const Incarnation& to, Location where) noexcept {
   const unsigned slot = slot_;
   const unsigned long long serial = serial_;
@@ -254,8 +260,7 @@ CUresult Scope::MoveTo(const Incarnation& to, Location where) noexcept {
   // One that could not come back is its thread's still.
   const bool is_elsewhere = thread_ != 0 && thread_ != t_this_thread.kernel_thread;
   if (result_ != CUDA_SUCCESS && is_elsewhere) return CUDA_ERROR_ILLEGAL_STATE;
-  Enter(to, always_pushes_, where);
-  return JustEntered();
+  return EnterInstead(to, where);
 }
 
 ContextRef Scope::Ref() const noexcept {

@@ -257,7 +257,7 @@ CUresult Scope::PushUnowned(const Incarnation& context) noexcept {
   nesting::RegisterForgetPopped(&ForgetPopped);
   ForgetNowAndThen();
   Scope scope;
-  scope.Enter(context, /*always_pushes=*/true, {"(cuguest_push)", 0});
+  scope.EnterByCall(context, /*always_pushes=*/true, {"(cuguest_push)", 0});
   if (scope.IsInside()) records::At(scope.slot_).owner = Record::Owner::kNobody;
   scope.serial_ = 0;  // nobody's from now on
   return scope.result();

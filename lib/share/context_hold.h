@@ -11,6 +11,7 @@
 
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -29,12 +30,12 @@ class ContextHold {
  public:
   explicit ContextHold(const ContextRef& context) noexcept {
     const Calls* const calls = g_calls.load(std::memory_order_acquire);
-    if (__builtin_expect(calls != nullptr, 0)) calls->begin(context, this);
+    if (CUGUEST_INTERNAL_UNLIKELY(calls != nullptr)) calls->begin(context, this);
   }
   ContextHold(const ContextHold&) = delete;
   ContextHold& operator=(const ContextHold&) = delete;
   ~ContextHold() {
-    if (__builtin_expect(slot_ != nullptr, 0)) {
+    if (CUGUEST_INTERNAL_UNLIKELY(slot_ != nullptr)) {
       g_calls.load(std::memory_order_relaxed)->end(slot_, stripe_);
     }
   }

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "lib/share/ending.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -44,7 +45,7 @@ void ReportOwed(const char* what, bool is_lost) noexcept;
 
 // Releases what is owed, where there is something. On a thread that holds no lock.
 inline void EndOwed() noexcept {
-  if (__builtin_expect(g_owed.load(std::memory_order_relaxed) != nullptr, 0)) EndAllOwed();
+  if (CUGUEST_INTERNAL_UNLIKELY(g_owed.load(std::memory_order_relaxed) != nullptr)) EndAllOwed();
 }
 
 // Gives back what is `held`, now or later: then it is moved from. `kGiveBack` returns the driver's

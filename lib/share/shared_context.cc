@@ -86,7 +86,8 @@ Error Closing(CUcontext context) {
 }
 
 // `context` has not been attached by anybody, as far as is known.
-Error AttachFirst(Registry* registry, const ContextRef& context, Reference* reference) {
+[[gnu::cold]] Error AttachFirst(Registry* registry, const ContextRef& context,
+                                Reference* reference) {
   Error failure;
   PrimaryContext primary = RetainIfPrimary(context, &failure);
   if (!failure.ok()) return failure;
@@ -209,8 +210,8 @@ Error CheckOptions(const SharedContext::Options& options) {
 }
 
 // A new context, which is on no stack and has one reference.
-Error MakeShared(Device device, const SharedContext::Options& options, ContextRef* incarnation,
-                 Reference* reference) {
+[[gnu::cold]] Error MakeShared(Device device, const SharedContext::Options& options,
+                               ContextRef* incarnation, Reference* reference) {
   const DriverTable* driver = nullptr;
   Error error = CheckOptions(options);
   if (error.ok()) error = GetInitializedDriver(&driver);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "cuguest/internal/compiler.h"
 #include "lib/core/concurrency.h"
 #include "lib/stack/stack_repair.h"
 
@@ -63,7 +64,7 @@ struct IncidentListeners {
 
   template <typename T>
   static void Link(T** place, T* to) {
-    __atomic_store_n(place, to, __ATOMIC_RELEASE);
+    internal::StoreRelease(place, to);
   }
 
   static void Add(IncidentListener* listener) {
@@ -135,7 +136,7 @@ struct IncidentListeners {
     unused->thread = here;
     unused->kernel_thread = kernel_thread;
     unused->frame = frame;
-    __atomic_store_n(&unused->number, unused->number + 1, __ATOMIC_RELEASE);
+    internal::StoreRelease(&unused->number, unused->number + 1);
     return unused;
   }
 
@@ -159,7 +160,7 @@ struct IncidentListeners {
   static void GoOn(Walk* walk, IncidentListener* next) {
     walk->called = next;
     walk->ended = nullptr;
-    if (next == nullptr) __atomic_store_n(&walk->number, walk->number + 1, __ATOMIC_RELEASE);
+    if (next == nullptr) internal::StoreRelease(&walk->number, walk->number + 1);
     called_changed.notify_all();
   }
 
@@ -177,7 +178,7 @@ struct IncidentListeners {
   }
 
   [[gnu::noinline]] static void Call(const Incident& incident) {
-    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    const auto frame = reinterpret_cast<std::uintptr_t>(internal::FrameAddress());
     Walk* const walk = Begin(frame, static_cast<int>(incident.thread));
     if (walk == nullptr) return;
     const unsigned long long number = walk->number;

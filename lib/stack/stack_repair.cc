@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cuguest/internal/compiler.h"
+
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
@@ -106,7 +108,7 @@ struct LeftHere {
   Left lefts[kLefts];
   bool has_guessed;  // the last reading without evidence was a replaced top
 };
-__thread LeftHere t_left = {};
+CUGUEST_INTERNAL_THREAD LeftHere t_left = {};
 
 void Remember(CUcontext top, const Beneath& beneath) {
   unsigned at = 0;
@@ -232,7 +234,7 @@ Reading Read(const FoundStack& found, const Incarnation& ours, const Beneath& kn
 
 }  // namespace
 
-Finding RepairElided(const Incarnation& ours, const Beneath& known) {
+[[gnu::cold]] Finding RepairElided(const Incarnation& ours, const Beneath& known) {
   CUcontext top = nullptr;
   const CUresult code = stack::Current(&top);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, nullptr);
@@ -269,7 +271,8 @@ Finding RepairElided(const Incarnation& ours, const Beneath& known) {
   return finding;
 }
 
-Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped) {
+[[gnu::cold]] Finding RepairPushed(const Incarnation& ours, const Incarnation& caller,
+                                   CUcontext popped) {
   CUcontext now = nullptr;
   const CUresult code = stack::Current(&now);
   if (code != CUDA_SUCCESS) return Finding::Failed(code, popped);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/incarnation.h"
 #include "lib/core/driver_access.h"
 
@@ -42,14 +43,14 @@ extern CUcontext g_primaries[kDevicesWithPrimary];
 inline void LearnPrimary(CUdevice device, CUcontext primary) noexcept {
   const auto index = static_cast<unsigned>(device);
   if (index < kDevicesWithPrimary) {
-    __atomic_store_n(&g_primaries[index], primary, __ATOMIC_RELAXED);
+    StoreRelaxed(&g_primaries[index], primary);
   }
 }
 // The one that is kept; or nullptr.
 inline CUcontext LearntPrimary(CUdevice device) noexcept {
   const auto index = static_cast<unsigned>(device);
   if (index >= kDevicesWithPrimary) return nullptr;
-  return __atomic_load_n(&g_primaries[index], __ATOMIC_RELAXED);
+  return LoadRelaxed(&g_primaries[index]);
 }
 
 // False if `context` is known not to be the primary context of `device`, whatever incarnation.

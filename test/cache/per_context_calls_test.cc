@@ -135,14 +135,14 @@ BOOST_AUTO_TEST_CASE(
   SetStack({primary.get()});
   {
     const ContextGuard guard(primary.get());
-    Table::Making making(&table, primary.context(), guard);
+    Table::Making making(&table, primary.context(), guard.result());
     BOOST_TEST(making.error().ok());
     BOOST_TEST(making.Publish().ok());
     Table::Unpin(making.held().stripe);
   }
   {
     const ContextGuard guard(primary.get());
-    const Table::Making making(&table, old_life, guard);
+    const Table::Making making(&table, old_life, guard.result());
     BOOST_TEST(making.error().code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   BOOST_TEST(table.size() == 1U);

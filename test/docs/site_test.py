@@ -29,7 +29,7 @@ sys.path.insert(0, str(root / "test" / "headers"))
 from flags import headers_that_can_be_included, system_includes  # noqa: E402
 
 INCLUDE = root / "include"
-NAVIGATION = """index quick_start concepts guide threads bridge stream_protocols c python examples
+NAVIGATION = """index quick_start two_files concepts guide threads bridge stream_protocols c python examples
 pieces install testing cudasim not_modelled limits guarantees cost audit
 headers names reference/index notes
 architecture contributing abi migration glossary changelog""".split()

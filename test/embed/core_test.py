@@ -5,7 +5,7 @@
 cuguest-core is for embedders without Abseil and libstdc++: what its archive needs is in the C library and the
 compiler's runtime; its headers bring none of Abseil's; an embedder that the C compiler's driver links, without
 libstdc++, guards a context; copies with suffixes of the namespace stand side by side in a program; and a guard costs it at most
-29 KB, and with references and texts, or a cache, 37, where the archive is optimised.
+29 KB, with references and texts 37, with a cache 41, and all of it 140, where the archive is optimised.
 """
 
 import re
@@ -21,7 +21,8 @@ FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibi
 C_FLAGS = ["-std=c99", "-pedantic", *(word for word in FLAGS if not word.startswith(("-std", "-fno-")))]
 LINK = ["-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}"]
 LIMIT = 29 * 1024  # of the file: 25,360 with GCC 12 and Debian 12
-LIMIT_OF_CACHE = 41 * 1024  # 41,944
+LIMIT_OF_CACHE = 41 * 1024  # 37,848
+LIMIT_OF_ALL = 140 * 1024  # 136,248
 LIMIT_OF_THREE = 37 * 1024  # 37,648; without any flag of the linker four pages more
 
 # Each line of the table: the source of a shared object that calls it, in C++ or in C.
@@ -236,6 +237,7 @@ with scratch() as tmp:
         cache = "a cache, in C"
         check("a cache with the guard that it enters by, at most 41 KB", 0 < sizes[cache] - sizes["nothing"] <= LIMIT_OF_CACHE, sizes)
         check("and 53 KB without any flag of the linker", 0 < plain[three] - plain["nothing"] <= LIMIT_OF_THREE + 4 * 4096, plain)
+        check("all of it costs at most 140 KB", 0 < sizes["everything"] - sizes["nothing"] <= LIMIT_OF_ALL, sizes)
     check("what is not called is left out", sizes["a guard, in C"] < sizes["acquiring and a guard, in C"] < sizes["everything"],
           sizes)
     done()

@@ -117,7 +117,7 @@ MUTATIONS = {
     # per_context.cc: a pin is counted after the state was seen, when the value may be ending.
     "pins_late": [
         ("  count.Up();\n  entry->fence.Light();\n"
-         "  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {\n",
+         "  if (CUGUEST_INTERNAL_LIKELY(entry->Is(EntryState::kReady) && entry->Names(context))) {\n",
          "  if (entry->Is(EntryState::kReady) && entry->Names(context)) {\n    count.Up();\n"),
         ("  count.Down();\n  return {};\n", "  return {};\n"),
     ],

@@ -14,7 +14,6 @@
 #include <optional>
 #include <utility>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/error.h"
 #include "cuguest/export.h"
@@ -55,8 +54,8 @@ class CUGUEST_API PerContextTable {
    public:
     // Pins the value of `context`, waiting for it if it is being made. `held` stays empty if nobody
     // has made it, and then it is this one's to make, unless there is an error(): also that of
-    // `context` or of `guard`, which is inside it until the value is published.
-    Making(PerContextTable* table, const ContextRef& context, const ContextGuard& guard) noexcept;
+    // `context`, or `entered`, what the guard gave that is inside it until the value is published.
+    Making(PerContextTable* table, const ContextRef& context, CUresult entered) noexcept;
     Making(const Making&) = delete;
     Making& operator=(const Making&) = delete;
     CUGUEST_HIDE ~Making() {

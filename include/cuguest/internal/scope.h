@@ -11,6 +11,7 @@
 
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/current_context.h"
 #include "cuguest/internal/incarnation.h"
 #include "cuguest/internal/stack_calls.h"
@@ -20,8 +21,8 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What the compiler is to lay out first: an elided guard that nobody disturbs.
-CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
-CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
+CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return CUGUEST_INTERNAL_LIKELY(is_so); }
+CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return CUGUEST_INTERNAL_UNLIKELY(is_so); }
 
 // Whether the end of a scope is asked for, and so returns what came of it; or has nobody to tell
 // but an incident, in a destructor.
@@ -116,6 +117,9 @@ class CUGUEST_API Scope {
                                                         Location where) noexcept {
     Enter(Incarnation::Of(context), always_pushes, where);
   }
+  // As Enter() and Leave(), out of line: for what enters seldom, or beside what costs far more.
+  void EnterByCall(const Incarnation& ours, bool always_pushes, Location where) noexcept;
+  CUresult LeaveByCall(Reported end) noexcept;
   // What was found alive just now, with nothing called since; `current` is what was found current
   // since, nullptr if that was not asked. Nothing is asked twice.
   void EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,

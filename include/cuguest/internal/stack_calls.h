@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -30,17 +31,17 @@ struct StackCalls {
 CUGUEST_API extern StackCalls g_stack_calls;
 
 CUGUEST_HIDE inline CUresult GetCurrent(CUcontext* current) noexcept {
-  return __atomic_load_n(&g_stack_calls.get_current, __ATOMIC_ACQUIRE)(current);
+  return LoadAcquire(&g_stack_calls.get_current)(current);
 }
 CUGUEST_HIDE inline CUresult Push(CUcontext context) noexcept {
-  return __atomic_load_n(&g_stack_calls.push, __ATOMIC_RELAXED)(context);
+  return LoadRelaxed(&g_stack_calls.push)(context);
 }
 CUGUEST_HIDE inline CUresult Pop(CUcontext* popped) noexcept {
-  return __atomic_load_n(&g_stack_calls.pop, __ATOMIC_RELAXED)(popped);
+  return LoadRelaxed(&g_stack_calls.pop)(popped);
 }
 // Of the current context for nullptr.
 CUGUEST_HIDE inline CUresult GetId(CUcontext context, unsigned long long* id) noexcept {
-  return __atomic_load_n(&g_stack_calls.get_id, __ATOMIC_RELAXED)(context, id);
+  return LoadRelaxed(&g_stack_calls.get_id)(context, id);
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

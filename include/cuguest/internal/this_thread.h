@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
+#include "cuguest/internal/compiler.h"
 #include "cuguest/internal/incarnation.h"
 #ifdef CUGUEST_SCHEDULED_THREADS
 #include "cuguest/internal/concurrency.h"
@@ -62,12 +63,12 @@ struct Record {
     const unsigned long long all = static_cast<unsigned>(at_line) |
                                    static_cast<unsigned long long>(now) << 32 |
                                    static_cast<unsigned long long>(pushes_always) << 48;
-    __builtin_memcpy(&line, &all, sizeof(all));
+    CopyBytes(&line, &all, sizeof(all));
   }
   // Whether it is live and kElided or kPushed, and its scope knows all that it says.
   [[nodiscard]] CUGUEST_HIDE bool IsAsEntered() const noexcept {
     unsigned all;
-    __builtin_memcpy(&all, &kind, sizeof(all));
+    CopyBytes(&all, &kind, sizeof(all));
     return (all & 0xFF00FFFEU) == 0;
   }
 
@@ -125,11 +126,11 @@ struct ThisThread {
   }
   // Needs HasRoom(), or a record. False in a child of the process that has made the records.
   [[nodiscard]] CUGUEST_HIDE bool IsOfProcess() const noexcept {
-    return __atomic_load_n(process_now, __ATOMIC_RELAXED) == process;
+    return LoadRelaxed(process_now) == process;
   }
   [[nodiscard]] CUGUEST_HIDE bool IsReady() const noexcept { return HasRoom() && IsOfProcess(); }
   [[nodiscard]] CUGUEST_HIDE static bool HasMail() noexcept {
-    return __atomic_load_n(&g_ended_elsewhere, __ATOMIC_RELAXED) != 0;
+    return LoadRelaxed(&g_ended_elsewhere) != 0;
   }
 
   unsigned depth;          // records that are in use, kFree ones among them
@@ -151,13 +152,12 @@ CUGUEST_HIDE inline ThisThread* CallingThread() noexcept {
   return &static_cast<ThisThread&>(t_this_thread);
 }
 #else
-// `__thread`: an `extern thread_local` costs a call of a wrapper besides.
-CUGUEST_API extern __thread ThisThread t_this_thread;
+CUGUEST_API extern CUGUEST_INTERNAL_THREAD ThisThread t_this_thread;
 // The same for code that uses several of them: in a library their address costs a call, which the
 // compiler would make at each use.
 CUGUEST_HIDE inline ThisThread* CallingThread() noexcept {
   ThisThread* here = &t_this_thread;
-  __asm__("" : "+r"(here));
+  CUGUEST_INTERNAL_KEEP(here);
   return here;
 }
 #endif
