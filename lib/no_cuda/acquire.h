@@ -44,6 +44,14 @@ inline Error Acquired::Release() noexcept {
 
 inline void Acquired::End() noexcept {}
 
+inline void Acquired::Take(Acquired* other) noexcept {
+  incarnation_ = other->incarnation_;
+  source_ = other->source_;
+  device_ = other->device_;
+  if (!ok()) SetError(other->error_);
+  other->SetEmpty();
+}
+
 inline const char* Name(Acquired::Source source) noexcept {
   switch (source) {
     case Acquired::Source::kStream:

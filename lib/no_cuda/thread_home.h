@@ -17,6 +17,8 @@ inline ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location
   static_cast<void>(MoveTo(std::move(home)));
 }
 
+inline ThreadHome::~ThreadHome() {}
+
 inline Error ThreadHome::Check() noexcept {
   if (!has_ended_) return {};
   return internal::MakeError(CUDA_ERROR_ILLEGAL_STATE, "bind a thread to its home", "");

@@ -30,7 +30,7 @@ class PerContextTable {
   class Making {
    public:
     CUGUEST_HIDE Making(PerContextTable* /*table*/, const ContextRef& /*context*/,
-                        const ContextGuard& /*guard*/) noexcept
+                        CUresult /*entered*/) noexcept
         : error_(NotSupported("make the value of a context")) {}
     [[nodiscard]] CUGUEST_HIDE const Error& error() const noexcept { return error_; }
     [[nodiscard]] CUGUEST_HIDE Held held() const noexcept { return {nullptr, nullptr}; }
