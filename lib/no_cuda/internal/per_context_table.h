@@ -7,7 +7,6 @@
 
 #include <cstddef>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/error.h"
 #include "lib/no_cuda/error.h"
