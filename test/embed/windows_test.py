@@ -150,13 +150,14 @@ with scratch() as tmp:
     two_files = programs / "two_files"
     run(sys.executable, ROOT / "packaging/two_files", two_files)
     strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-DCUGUEST_NO_TOOLKIT"]
-    for standard, flags in itertools.product(("c++17", "c++20", "c++23"), ([], ["-fno-exceptions", "-fno-rtti"])):
+    plain = ["-fno-exceptions", "-fno-rtti"]
+    for standard, flags in itertools.product(("c++17", "c++20", "c++23"), ([], plain)):
         in_root(f"{TOOLS}g++", f"-std={standard}", *strict, *flags, "-fsyntax-only", two_files / "cuguest_core.cc")
     check("the two files compile without a warning", True)
     (two_files / "cuguest").mkdir()
     (two_files / "cuguest/c.h").write_text('#include "cuguest_core.h"\n')
     shutil.copy(ROOT / "test/two_files/stranger.cc", two_files)
-    in_root(f"{TOOLS}g++", "-std=c++17", "-O2", *strict, "-c", "cuguest_core.cc", "stranger.cc", cwd=two_files)
+    in_root(f"{TOOLS}g++", "-std=c++17", "-O2", *strict, *plain, "-c", "cuguest_core.cc", "stranger.cc", cwd=two_files)
     run(f"{TOOLS}g++", two_files / "cuguest_core.o", two_files / "stranger.o", "-o", programs / "stranger.exe", "-static")
     run(f"{TOOLS}gcc", f"-I{two_files}", *PLAIN, ROOT / "test/capi/c_test.c", two_files / "cuguest_core.o", "-o",
         programs / "two_files.exe", "-static", "-lpthread")

@@ -74,7 +74,7 @@ def check_folders():
     code, log = said_of(*script, tmp / "file")
     check("so is a file", code == 1 and log == f"two_files: {tmp}/file: File exists\n", log)
     for words in ([], ["--line"], ["--other"], ["a", "b"]):
-        code, log = said_of(*script, *words)
+        code, log = said_of(*script, *words, cwd=tmp)
         check(f"it says how it is called, not by {words}", code == 1 and log.startswith("two_files [--line] FOLDER\n"), log)
 
 
@@ -89,7 +89,7 @@ def check_version():
     outer = tmp / "outer"
     tree = outer / "cuguest"
     for part in ("include", "lib", "packaging"):
-        shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, tree / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     if shutil.which("git"):
         for repository in (outer, tree):
             run(*GIT, "init", "--quiet", cwd=repository)

@@ -21,12 +21,13 @@ compiler, toolkit, simdir = sys.argv[1:]
 name = pathlib.Path(compiler).name
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 PLAIN = ["-fno-exceptions", "-fno-rtti"]
-SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+# No enum: as in test/run. No function: what stands for each function that a driver lacks has one type.
+SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize=enum", "-fno-sanitize-recover=all"]
 DRIVERS = {"with a toolkit": toolkit_flags(toolkit), "without a toolkit": ["-DCUGUEST_NO_TOOLKIT"]}
 BUILT = {
     "g++": [("c++17", PLAIN, "with a toolkit"), ("c++2b", SANITIZED, "without a toolkit")],
     "g++-11": [("c++20", [], "without a toolkit")],
-    "clang++": [("c++17", SANITIZED, "with a toolkit")],
+    "clang++": [("c++17", [*SANITIZED, "-fno-sanitize=function"], "with a toolkit")],
     "clang++-19": [("c++2b", PLAIN, "without a toolkit")],
     "aarch64-linux-gnu-g++": [("c++20", PLAIN, "without a toolkit")],
 }
@@ -62,7 +63,7 @@ with scratch() as tmp:
     for standard, flags, driver in BUILT[name]:
         how = f"{name}, {standard}, {driver}, {' '.join(flags)}"
         options = [f"-std={standard}", "-O2", *STRICT, *flags, *DRIVERS[driver]]
-        sanitizers = flags if flags is SANITIZED else []
+        sanitizers = [flag for flag in flags if "sanitize" in flag]
         run(compiler, *options, "-c", "cuguest_core.cc", "stranger.cc", cwd=alone)
         run(compiler, *sanitizers, "cuguest_core.o", "stranger.o", "-o", "stranger", "-ldl", "-pthread", cwd=alone)
         output = run(*emulator, alone / "stranger", env=env)
