@@ -437,13 +437,13 @@ void AClaimInAChild() {
   Table table(kNumber);
   const cuguest::ContextGuard guard(world.ready);
   {
-    Table::Making making(&table, world.ready, guard);
+    Table::Making making(&table, world.ready, guard.result());
     CHECK(making.error().ok());
     CHECK(making.Publish().ok());
     Table::Unpin(making.held().stripe);
   }
   Fork([&] {
-    const Table::Making making(&table, world.never, guard);
+    const Table::Making making(&table, world.never, guard.result());
     const absl::Status status = ToStatus(making.error());
     CHECK(NamesTheFork(status));
     CHECK(status.message().find("make the value of a context in a forked child") == 0);

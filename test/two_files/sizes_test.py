@@ -15,7 +15,7 @@ from common import ROOT, check, done, run, scratch, skip, toolkit_flags
 
 toolkit, _ = sys.argv[1:]
 PAGE = ROOT / "docs/two_files.md"
-FLAGS = ["-O2", "-fPIC", "-ffunction-sections"]
+FLAGS = ["-O2", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-exceptions", "-fno-rtti"]
 NAMES = re.findall(r"^#define (cuguest_\w+) ", (ROOT / "include/cuguest/internal/c_names.h").read_text(), re.M)
 VISIBLE = '__attribute__((visibility("default")))'
 LIBRARIES = {
@@ -41,7 +41,7 @@ with scratch() as tmp:
     run("g++", "-std=c++17", *FLAGS, *include, "-c", tmp / "cuguest_core.cc", "-o", tmp / "core.o")
     sizes = {}
     for what, (language, text) in LIBRARIES.items():
-        run("gcc", *FLAGS, *include, "-x", language, "-c", "-", "-o", tmp / "library.o", input=text)
+        run("gcc", *FLAGS[:4], *include, "-x", language, "-c", "-", "-o", tmp / "library.o", input=text)
         core = [tmp / "core.o"] if what != "nothing" else []
         for link in (["-Wl,--gc-sections"], []):
             run("g++", "-shared", "-s", *link, tmp / "library.o", *core, "-o", tmp / "library.so")
