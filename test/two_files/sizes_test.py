@@ -26,6 +26,12 @@ LIBRARIES = {
           CUGUEST_SCOPE(cuguest_guard, guard);
           return cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE);
         }}"""),
+    "with the texts of errors": ("c", f"""
+        #include "cuguest_core.h"
+        {VISIBLE} const char* Guarded(struct CUctx_st* context) {{
+          CUGUEST_SCOPE(cuguest_guard, guard);
+          return cuguest_error_text(cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE));
+        }}"""),
     "a guard in C++": ("c++", f"""
         #include "cuguest_core.h"
         extern "C" {VISIBLE} int Guarded(CUcontext context) {{ return cuguest::ContextGuard(context).result(); }}"""),
