@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""page_test.py SOURCE_ROOT [TOOLKIT_INCLUDE [SIMULATION]]
+"""page_test.py [TOOLKIT_INCLUDE [SIMDIR]]
 
 Runs the commands of docs/two_files.md, in their order, in an empty directory that has the page's sources, and this
 repository as `cuguest`; and compares what each prints with what the page says. The program runs on the driver of the
-directory SIMULATION, or on the machine's own where none is given, or CUDASIM_TEST_DRIVER is "real". The command with a
+directory SIMDIR, or on the machine's own where none is given, or CUDASIM_TEST_DRIVER is "real". The command with a
 toolkit is skipped where TOOLKIT_INCLUDE has none.
 """
 
@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-root = pathlib.Path(sys.argv[1]).resolve()
-toolkit = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 and (pathlib.Path(sys.argv[2]) / "cuda.h").exists() else None
-on_simulation = len(sys.argv) > 3 and os.environ.get("CUDASIM_TEST_DRIVER") != "real"
-driver = {"LD_LIBRARY_PATH": str(pathlib.Path(sys.argv[3]).resolve())} if on_simulation else {}
+root = pathlib.Path(__file__).resolve().parents[2]
+toolkit = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 and (pathlib.Path(sys.argv[1]) / "cuda.h").exists() else None
+on_simulation = len(sys.argv) > 2 and os.environ.get("CUDASIM_TEST_DRIVER") != "real"
+driver = {"LD_LIBRARY_PATH": str(pathlib.Path(sys.argv[2]).resolve())} if on_simulation else {}
 page = (root / "docs" / "two_files.md").read_text()
 passed = failed = skipped = 0
 
