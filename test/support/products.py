@@ -47,9 +47,13 @@ PATHS = {
     "CHANGELOG.md": "docs",
     "README.md": "docs",
     "docs": "docs layout",
+    "docs/two_files.md": "docs two_files",
     "examples": "examples docs",
     "include/cuguest/testing": "all audit",
+    "lib/no_cuda": "headers two_files",
     "lib/testing": "all audit",
+    "packaging/no_cuda.py": "two_files",
+    "packaging/two_files": "two_files",
 }
 
 # The suites that are words besides the folders, and those that are none: other runs have their tests.

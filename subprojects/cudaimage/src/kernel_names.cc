@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -70,8 +71,9 @@ std::vector<Candidate> NearestFirst(std::string_view wanted,
         declaration.empty() ? std::size_t{kMostCompared} : Distance(wanted, BareName(declaration)));
     candidates.push_back({name, std::move(declaration), distance});
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& a, const auto& b) { return a.distance < b.distance; });
+  std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.distance, a.name) < std::tie(b.distance, b.name);
+  });
   return candidates;
 }
 
