@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What two_files writes for CUGUEST_NO_CUDA, beside the headers of lib/no_cuda: the functions of cuguest/c.h, each with a
-body of FUNCTIONS; the names and texts of lib/core/error_rows.h and lib/stack/incident.cc; and the driver's names, which
-are other names while the header is read, whatever a cuda.h has made of them.
+body of FUNCTIONS; names and texts, as lib/core/error_rows.h, lib/stack/incident.cc and lib/acquire/acquire.cc have them;
+and the driver's names, which are other names while the header is read, whatever a cuda.h has made of them.
 """
 
 import re
@@ -112,6 +112,13 @@ def sticky(root):
     codes = [f"    case {code}:\n" for code, _, kind, _ in known_errors(root)[0] if kind == "kDataLoss"]
     return ("\nCUGUEST_BEGIN_NAMESPACE\n\ninline bool IsSticky(CUresult code) noexcept {\n  switch (static_cast<int>(code)) {\n" +
             "".join(codes) + "      return true;\n    default:\n      return false;\n  }\n}\n\nCUGUEST_END_NAMESPACE\n")
+
+
+def names_of_sources(root):
+    """Name(Acquired::Source), in C++, as lib/acquire/acquire.cc has it."""
+    found = re.search(r"^const char\* Name\(Acquired::Source source\) noexcept \{\n.*?^\}\n", (root / "lib/acquire/acquire.cc").read_text(),
+                      re.M | re.S)
+    return f"\nCUGUEST_BEGIN_NAMESPACE\n\ninline {found.group(0)}\nCUGUEST_END_NAMESPACE\n"
 
 
 def c_functions(header, root):

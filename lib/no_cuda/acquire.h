@@ -52,21 +52,6 @@ inline void Acquired::Take(Acquired* other) noexcept {
   other->SetEmpty();
 }
 
-inline const char* Name(Acquired::Source source) noexcept {
-  switch (source) {
-    case Acquired::Source::kStream:
-      return "the stream";
-    case Acquired::Source::kPointer:
-      return "the pointer";
-    case Acquired::Source::kCurrent:
-      return "the current context";
-    case Acquired::Source::kPrimary:
-    case Acquired::Source::kCreated:
-      return "the primary context";
-  }
-  return "nowhere";
-}
-
 namespace internal {
 
 CUGUEST_HIDE inline Acquired NotAcquired() noexcept {

@@ -212,6 +212,7 @@ void TestTexts() {
   CHECK(strcmp(Name(cuguest::Incident::Kind::kLeakedPush), "left a push behind") == 0);
   CHECK(strcmp(Name(cuguest::Incident::Repair::kRepaired), "repaired") == 0);
   CHECK(strcmp(Name(cuguest::Acquired::Source::kStream), "the stream") == 0);
+  CHECK(strcmp(Name(cuguest::Acquired::Source::kCreated), "the primary context, created") == 0);
   CHECK(cuguest::IncidentCount() == 0);
 }
 
