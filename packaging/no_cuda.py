@@ -52,6 +52,15 @@ primary_keeper_release shared_context_move shared_context_detach per_context_unp
          "return context != NULL ? 0 : 201;  /* CUDA_ERROR_INVALID_CONTEXT */", "ref_borrow"),
         (CHECKED + "return ref->context != NULL ? 0 : 201;  /* CUDA_ERROR_INVALID_CONTEXT */", "ref_check"),
         ('return "";', "error_advice"),
+        ('const char* const done = doing != NULL ? doing : "";\n'
+         '  const char* const between = *done != \'\\0\' ? ": " : "";\n'
+         "  int length = 0;\n"
+         "  if (size > 0) *text = '\\0';\n"
+         "  if (code != 0) {\n"
+         '    length = snprintf(text, size, "%s%s%s (%d): %s", done, between, cuguest_error_name(code), code,\n'
+         "                      cuguest_error_text(code));\n"
+         "  }\n"
+         "  return length > 0 ? (size_t)length : 0;", "error_write"),
         ("if (storage == NULL || size < sizeof(size)) return;\n  memset(storage, 0, size);\n"
          "  memcpy(storage, &size, sizeof(size));", "init"),
         ("", """
@@ -76,6 +85,8 @@ def without_comments(text):
 def known_errors(root):
     """(code, name, kind, text) of each row, and the name and the text of any other code."""
     rows = (root / "lib/core/error_rows.h").read_text()
+    (before, behind), = re.findall(rf'^ +({STRING})what ({STRING})\)$', rows, re.M)
+    rows = re.sub(rf'^    LOST\((\d+, \w+, \w+),\s*({STRING})\)', rf'    ROW(\1, kDataLoss, {before}\2{behind})', rows, flags=re.M)
     table = rows[rows.index("kKnownErrors[] = {"):rows.index("#undef ROW")]
     found = re.findall(rf'(?:ROW\((\d+), (\w+), \w+, |{{(\d+), "(\w+)", (?:nullptr|"\w+"), Canonical::)(\w+),\s*({STRING})[)}}]', table)
     if len(found) != len(re.findall(r"^    (?:ROW\(|\{)", table, re.M)):

@@ -150,6 +150,18 @@ CUGUEST_C_API const char* cuguest_error_name(int code);
 CUGUEST_C_API const char* cuguest_error_text(int code);
 CUGUEST_C_API const char* cuguest_error_advice(int code);
 
+/// cuguest_error_write()
+///
+/// All of these as one text, as Error::Write (error.h) has it of a guard: what was being done,
+/// which is `doing`, a verb phrase ("enter a context"), and what can be added, the code's name and
+/// number, and its meaning: "enter a context, no context was given: CUDA_ERROR_INVALID_CONTEXT
+/// (201): ...". Writes as much to `text` as fits into `size` bytes with a NUL behind it, nothing if
+/// `size` is 0, and returns the number of bytes without that which the whole has. Of code 0 it is
+/// empty. `doing` may be null, which is as empty; `text` may be null if `size` is 0.
+///
+/// Threads: any. No driver is needed or called; nothing is allocated.
+CUGUEST_C_API size_t cuguest_error_write(int code, const char* doing, char* text, size_t size);
+
 /// cuguest_driver_lookup, cuguest_driver_adopt()
 ///
 /// Makes the driver that `lookup` knows the process's, as Driver::Adopt (driver.h) does: for a host

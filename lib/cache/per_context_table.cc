@@ -465,7 +465,7 @@ Error PerContextTable::Making::TakeOrPin(const ContextRef& context) noexcept {
     const CUresult code = AskIfPrimary(context, &entry_->is_primary);
     if (code != CUDA_SUCCESS) {
       GiveBack();
-      return OfContext(Failure(code, "make a value: ask whether its context is a primary one"),
+      return OfContext(Failure(code, "make a value, asking whether its context is a primary one"),
                        context.get());
     }
     table_->EndDropped(ContextRef());

@@ -24,6 +24,10 @@ struct KnownError {
 // ones: of which the header says "the process must be terminated and relaunched".
 #define ROW(code, name, runtime_name, canonical, text) \
   { code, "CUDA_ERROR_" #name, "cudaError" #runtime_name, Canonical::canonical, text }
+// The call that returns it is rarely the one that caused it.
+#define LOST(code, name, runtime_name, what) \
+  ROW(code, name, runtime_name, kDataLoss,   \
+      "an earlier error on this device: " what "; the device is lost, end the process")
 constexpr KnownError kKnownErrors[] = {
     {0, "CUDA_SUCCESS", "cudaSuccess", Canonical::kOk, "no error"},
     ROW(1, INVALID_VALUE, InvalidValue, kInvalidArgument,
@@ -47,7 +51,8 @@ constexpr KnownError kKnownErrors[] = {
         "the libcuda that was loaded is the toolkit's link-time stub: take the toolkit's stubs "
         "directory out of LD_LIBRARY_PATH and the run path"),
     ROW(36, CALL_REQUIRES_NEWER_DRIVER, CallRequiresNewerDriver, kUnimplemented,
-        "the installed driver is older than this call needs: update it"),
+        "the driver that was loaded does not have what the call needs: it is older, or a stub or a "
+        "layer in front of the driver; update it, or look which libcuda was loaded"),
     ROW(46, DEVICE_UNAVAILABLE, DevicesUnavailable, kUnavailable,
         "the device is busy or in an exclusive or prohibited compute mode"),
     {47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL", nullptr, Canonical::kResourceExhausted,
@@ -79,8 +84,7 @@ constexpr KnownError kKnownErrors[] = {
         "the resource is not mapped for access as an array"),
     ROW(213, NOT_MAPPED_AS_POINTER, NotMappedAsPointer, kFailedPrecondition,
         "the resource is not mapped for access as a pointer"),
-    ROW(214, ECC_UNCORRECTABLE, ECCUncorrectable, kDataLoss,
-        "an uncorrectable memory error: the device is lost, end the process"),
+    LOST(214, ECC_UNCORRECTABLE, ECCUncorrectable, "an uncorrectable memory error"),
     ROW(215, UNSUPPORTED_LIMIT, UnsupportedLimit, kUnimplemented,
         "the device does not support this limit"),
     ROW(216, CONTEXT_ALREADY_IN_USE, DeviceAlreadyInUse, kFailedPrecondition,
@@ -91,8 +95,7 @@ constexpr KnownError kKnownErrors[] = {
         "the PTX is wrong, or for a newer architecture than the device's"),
     ROW(219, INVALID_GRAPHICS_CONTEXT, InvalidGraphicsContext, kFailedPrecondition,
         "the OpenGL or DirectX context is not usable here"),
-    ROW(220, NVLINK_UNCORRECTABLE, NvlinkUncorrectable, kDataLoss,
-        "an uncorrectable NVLink error: the device is lost, end the process"),
+    LOST(220, NVLINK_UNCORRECTABLE, NvlinkUncorrectable, "an uncorrectable NVLink error"),
     ROW(221, JIT_COMPILER_NOT_FOUND, JitCompilerNotFound, kUnavailable,
         "libnvidia-ptxjitcompiler is missing from the driver installation: PTX cannot be compiled"),
     ROW(222, UNSUPPORTED_PTX_VERSION, UnsupportedPtxVersion, kUnimplemented,
@@ -104,8 +107,7 @@ constexpr KnownError kKnownErrors[] = {
         "the device does not support this execution affinity"),
     ROW(225, UNSUPPORTED_DEVSIDE_SYNC, UnsupportedDevSideSync, kUnimplemented,
         "cudaDeviceSynchronize on the device is not supported"),
-    ROW(226, CONTAINED, Contained, kDataLoss,
-        "a contained memory error: the contexts it touched are lost, end the process"),
+    LOST(226, CONTAINED, Contained, "a contained memory error, of the contexts that it touched"),
     ROW(227, INSUFFICIENT_LOADER_VERSION, InsufficientLoaderVersion, kFailedPrecondition,
         "the driver's loader is too old for the code: update it, or compile with an older toolkit"),
     ROW(300, INVALID_SOURCE, InvalidSource, kInvalidArgument, "the kernel source is invalid"),
@@ -114,7 +116,8 @@ constexpr KnownError kKnownErrors[] = {
         "a shared object misses a symbol"),
     ROW(303, SHARED_OBJECT_INIT_FAILED, SharedObjectInitFailed, kUnavailable,
         "a shared object could not be loaded: of libcuda.so.1, no NVIDIA driver is installed here, "
-        "the container was started without it, or no file descriptor is left"),
+        "the container was started without it, its folder is not on the loader's search path, or "
+        "no file descriptor is left"),
     ROW(304, OPERATING_SYSTEM, OperatingSystem, kInternal, "an operating system call failed"),
     ROW(400, INVALID_HANDLE, InvalidResourceHandle, kInvalidArgument,
         "the handle is not valid, or belongs to another context"),
@@ -125,14 +128,12 @@ constexpr KnownError kKnownErrors[] = {
     ROW(500, NOT_FOUND, SymbolNotFound, kNotFound, "the named symbol was not found"),
     ROW(600, NOT_READY, NotReady, kUnavailable,
         "the work is still running; this is an answer, not a failure"),
-    ROW(700, ILLEGAL_ADDRESS, IllegalAddress, kDataLoss,
-        "a kernel used an invalid address: the device is lost, end the process; "
-        "compute-sanitizer finds the access"),
+    LOST(700, ILLEGAL_ADDRESS, IllegalAddress,
+         "a kernel used an invalid address, which compute-sanitizer finds"),
     ROW(701, LAUNCH_OUT_OF_RESOURCES, LaunchOutOfResources, kResourceExhausted,
         "the launch needs more registers, threads or shared memory than a multiprocessor has"),
-    ROW(702, LAUNCH_TIMEOUT, LaunchTimeout, kDataLoss,
-        "a kernel ran longer than the device's watchdog allows: the device is lost, end the "
-        "process"),
+    LOST(702, LAUNCH_TIMEOUT, LaunchTimeout,
+         "a kernel ran longer than the device's watchdog allows"),
     ROW(703, LAUNCH_INCOMPATIBLE_TEXTURING, LaunchIncompatibleTexturing, kFailedPrecondition,
         "the launch uses an incompatible texturing mode"),
     ROW(704, PEER_ACCESS_ALREADY_ENABLED, PeerAccessAlreadyEnabled, kAlreadyExists,
@@ -144,29 +145,21 @@ constexpr KnownError kKnownErrors[] = {
     ROW(709, CONTEXT_IS_DESTROYED, ContextIsDestroyed, kFailedPrecondition,
         "the context was destroyed, or is a primary context that was reset: everything in it is "
         "gone; build again in a new one"),
-    ROW(710, ASSERT, Assert, kDataLoss,
-        "a device-side assert failed: the device is lost, end the process"),
+    LOST(710, ASSERT, Assert, "a device-side assert failed"),
     ROW(711, TOO_MANY_PEERS, TooManyPeers, kResourceExhausted, "no more peers can be enabled"),
     ROW(712, HOST_MEMORY_ALREADY_REGISTERED, HostMemoryAlreadyRegistered, kAlreadyExists,
         "the host memory is registered already"),
     ROW(713, HOST_MEMORY_NOT_REGISTERED, HostMemoryNotRegistered, kFailedPrecondition,
         "the host memory is not registered"),
-    ROW(714, HARDWARE_STACK_ERROR, HardwareStackError, kDataLoss,
-        "a device stack error: the device is lost, end the process"),
-    ROW(715, ILLEGAL_INSTRUCTION, IllegalInstruction, kDataLoss,
-        "an illegal device instruction: the device is lost, end the process"),
-    ROW(716, MISALIGNED_ADDRESS, MisalignedAddress, kDataLoss,
-        "a misaligned device address: the device is lost, end the process"),
-    ROW(717, INVALID_ADDRESS_SPACE, InvalidAddressSpace, kDataLoss,
-        "an address of the wrong space: the device is lost, end the process"),
-    ROW(718, INVALID_PC, InvalidPc, kDataLoss,
-        "an invalid program counter: the device is lost, end the process"),
-    ROW(719, LAUNCH_FAILED, LaunchFailure, kDataLoss,
-        "a kernel failed: the device is lost, end the process"),
+    LOST(714, HARDWARE_STACK_ERROR, HardwareStackError, "a device stack error"),
+    LOST(715, ILLEGAL_INSTRUCTION, IllegalInstruction, "an illegal device instruction"),
+    LOST(716, MISALIGNED_ADDRESS, MisalignedAddress, "a misaligned device address"),
+    LOST(717, INVALID_ADDRESS_SPACE, InvalidAddressSpace, "an address of the wrong space"),
+    LOST(718, INVALID_PC, InvalidPc, "an invalid program counter"),
+    LOST(719, LAUNCH_FAILED, LaunchFailure, "a kernel failed"),
     ROW(720, COOPERATIVE_LAUNCH_TOO_LARGE, CooperativeLaunchTooLarge, kResourceExhausted,
         "a cooperative launch has more blocks than fit on the device at once"),
-    ROW(721, TENSOR_MEMORY_LEAK, TensorMemoryLeak, kDataLoss,
-        "a kernel ended without freeing tensor memory: the device is lost, end the process"),
+    LOST(721, TENSOR_MEMORY_LEAK, TensorMemoryLeak, "a kernel ended without freeing tensor memory"),
     ROW(800, NOT_PERMITTED, NotPermitted, kPermissionDenied,
         "the call is not permitted here: CUDA cannot be called from a stream callback or host "
         "function"),
@@ -188,8 +181,7 @@ constexpr KnownError kKnownErrors[] = {
         "the MPS server takes no more clients"),
     ROW(809, MPS_MAX_CONNECTIONS_REACHED, MpsMaxConnectionsReached, kResourceExhausted,
         "the device takes no more connections"),
-    ROW(810, MPS_CLIENT_TERMINATED, MpsClientTerminated, kDataLoss,
-        "the MPS server ended this client: end the process"),
+    LOST(810, MPS_CLIENT_TERMINATED, MpsClientTerminated, "the MPS server ended this client"),
     ROW(811, CDP_NOT_SUPPORTED, CdpNotSupported, kUnimplemented,
         "dynamic parallelism is not supported in this configuration, such as MPS"),
     ROW(812, CDP_VERSION_MISMATCH, CdpVersionMismatch, kFailedPrecondition,
@@ -216,8 +208,7 @@ constexpr KnownError kKnownErrors[] = {
     ROW(909, TIMEOUT, Timeout, kDeadlineExceeded, "the wait timed out"),
     ROW(910, GRAPH_EXEC_UPDATE_FAILURE, GraphExecUpdateFailure, kFailedPrecondition,
         "the graph cannot be updated in place: instantiate it anew"),
-    ROW(911, EXTERNAL_DEVICE, ExternalDevice, kDataLoss,
-        "a device outside CUDA reported an error: it is inconsistent, end the process"),
+    LOST(911, EXTERNAL_DEVICE, ExternalDevice, "a device outside CUDA reported an error"),
     ROW(912, INVALID_CLUSTER_SIZE, InvalidClusterSize, kInvalidArgument,
         "the cluster configuration cannot be launched"),
     ROW(913, FUNCTION_NOT_LOADED, FunctionNotLoaded, kFailedPrecondition,
@@ -236,6 +227,7 @@ constexpr KnownError kKnownErrors[] = {
     ROW(999, UNKNOWN, Unknown, kUnknown,
         "an unknown error; for creating a context, also a prohibited compute mode"),
 };
+#undef LOST
 #undef ROW
 
 CUGUEST_END_INTERNAL_NAMESPACE

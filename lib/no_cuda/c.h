@@ -7,6 +7,7 @@
 #ifndef CUGUEST_LIB_NO_CUDA_C_H_
 #define CUGUEST_LIB_NO_CUDA_C_H_
 
+#include <stdio.h>
 #include <string.h>
 
 #undef CUGUEST_C_API

@@ -78,8 +78,8 @@ absl::Status CheckSharing() {
   if (internal::IsForked() && !IsDriverUsable()) {
     return absl::FailedPreconditionError(
         "share one count of attached contexts: this process was forked, and CUDA does not work in "
-        "it "
-        "or is not initialised yet: ask after Driver::GetInitialized()");
+        "it, or this copy has not initialised it yet: ask after this copy's "
+        "Driver::GetInitialized()");
   }
   const std::vector<NamedCopy> copies = FindCopies();
   const EmbeddedCopy this_copy = internal::ThisCopy();

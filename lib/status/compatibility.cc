@@ -13,6 +13,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_release.h"
+#include "lib/status/driver_status.h"
 #include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -60,13 +61,15 @@ std::string DriverText(const Versions& versions) {
 
 std::string NoLibraryText(const Versions& versions) {
   if (versions.kernel_module.empty()) {
-    return "libcuda.so.1 cannot be loaded and no NVIDIA kernel module is to be seen: install the "
-           "driver, or start the container with its GPUs";
+    return absl::StrCat(
+        "libcuda.so.1 cannot be loaded and no NVIDIA kernel module is to be seen: install the "
+        "driver, or start the container with its GPUs",
+        internal::kElsewhereText);
   }
   return absl::StrCat("kernel module ", versions.kernel_module,
                       " is loaded but libcuda.so.1 cannot be: let the container have the driver's "
-                      "libraries (NVIDIA_DRIVER_CAPABILITIES with compute), or put their directory "
-                      "on the library path");
+                      "libraries (NVIDIA_DRIVER_CAPABILITIES with compute)",
+                      internal::kElsewhereText);
 }
 
 // What to say of 803 and 804, which a compatibility package mostly is behind.

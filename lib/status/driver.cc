@@ -45,9 +45,26 @@ std::string LacksText(int version, const DriverEntry& missing) {
                       FloorOf(missing.version).driver, " or newer is needed");
 }
 
+// What is mostly behind a code of cuInit that says nothing itself, by what users have reported.
+const char* SetUpText(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_OPERATING_SYSTEM:
+      return "mostly a system call that a sandbox forbids (memfd_create in a container's seccomp "
+             "profile), or a device file /dev/nvidia* that this user may not open: try it outside "
+             "of the container, or with --security-opt seccomp=unconfined";
+    case CUDA_ERROR_UNKNOWN:
+      return "mostly the kernel module nvidia_uvm is not loaded, was broken by a suspend, or "
+             "/dev/nvidia-uvm is missing in the container: load it by nvidia-modprobe -u, after "
+             "rmmod nvidia_uvm where it is broken";
+    default:
+      return "";
+  }
+}
+
 absl::Status OutcomeStatus(const DriverOutcome& outcome, std::string_view doing) {
   std::string text = outcome.text;
   if (outcome.missing.name != nullptr) text += LacksText(outcome.table.version, outcome.missing);
+  if (outcome.problem == Driver::Problem::kNoLibrary) text += internal::kElsewhereText;
   return ProblemStatus(outcome.problem, outcome.code, doing, text);
 }
 
@@ -76,17 +93,19 @@ absl::Status NoTableStatus(CUresult code) {
 }
 
 absl::Status InitStatus(CUresult code) {
-  if (code == CUDA_ERROR_NOT_INITIALIZED) {  // the only way cuInit itself says this
+  if (code == CUDA_ERROR_NOT_INITIALIZED) {
     return ProblemStatus(
         Driver::Problem::kForkedChild, code, kInitialise,
-        absl::StrCat("process ", getpid(), " was forked from one that had initialised CUDA"));
+        absl::StrCat("process ", getpid(),
+                     " was forked from one that had initialised CUDA; if it was not, the kernel "
+                     "module says in dmesg (NVRM) what it lacks"));
   }
   if (code == CUDA_ERROR_NO_DEVICE) {
     return ProblemStatus(Driver::Problem::kNoDevice, code, kInitialise, "no device");
   }
   const bool is_stub = code == CUDA_ERROR_STUB_LIBRARY;
   return ProblemStatus(is_stub ? Driver::Problem::kStub : Driver::Problem::kOther, code,
-                       kInitialise, "");
+                       kInitialise, SetUpText(code));
 }
 
 }  // namespace internal

@@ -26,6 +26,12 @@ absl::Status EntryNeedsNewer(const Driver& driver, const DriverEntry& entry);
 // There was no memory for a table, with `code`: kOther.
 absl::Status NoTableStatus(CUresult code);
 
+// Where a driver may be that the loader has not found.
+inline constexpr char kElsewhereText[] =
+    "; if the driver is installed, put its folder on the loader's search path (LD_LIBRARY_PATH, or "
+    "a file in /etc/ld.so.conf.d and ldconfig): under WSL it is /usr/lib/wsl/lib, in containers "
+    "often /usr/local/nvidia/lib64, on NixOS /run/opengl-driver/lib";
+
 // cuInit failed with `code`.
 absl::Status InitStatus(CUresult code);
 

@@ -2070,6 +2070,27 @@ static void a_listener_leaves_by_longjmp(void) {
   CHECK(STACK_IS_EMPTY());
 }
 
+static void a_code_is_written_as_one_text(void) {
+  char text[400];
+  char filled[8] = "1234567";
+  size_t whole = cuguest_error_write(INVALID_CONTEXT, "enter a context", text, sizeof(text));
+  CHECK(whole == strlen(text) && whole < sizeof(text));
+  CHECK(strstr(text, "enter a context, no context was given: CUDA_ERROR_INVALID_CONTEXT (201): ") ==
+        text);
+  CHECK(strstr(text, cuguest_error_text(INVALID_CONTEXT)) != NULL);
+  CHECK(cuguest_error_write(INVALID_CONTEXT, "enter a context", NULL, 0) == whole);
+  CHECK(cuguest_error_write(INVALID_CONTEXT, "enter a context", filled, 6) == whole);
+  CHECK(memcmp(filled,
+               "enter\0"
+               "7",
+               8) == 0);
+  whole = cuguest_error_write(2, NULL, text, sizeof(text));
+  CHECK(whole == strlen(text) && strstr(text, "CUDA_ERROR_OUT_OF_MEMORY (2): ") != NULL);
+  CHECK(cuguest_error_write(-5, "", text, sizeof(text)) == strlen(text));
+  CHECK(strstr(text, "CUDA_ERROR_UNRECOGNIZED (-5): ") == text);
+  CHECK(cuguest_error_write(0, "enter a context", text, sizeof(text)) == 0 && *text == '\0');
+}
+
 static void names_and_texts_of_anything(void) {
   int kind;
   /* Compiled programs have these. */
@@ -2101,6 +2122,7 @@ static void names_and_texts_of_anything(void) {
   { #name, &name }
 static const struct test_case kCases[] = {
     CASE(a_guard_enters_and_leaves),
+    CASE(a_code_is_written_as_one_text),
     CASE(a_guard_by_reference_refuses_what_is_over),
     CASE(a_cleared_reference_names_none),
     CASE(a_scope_ends_with_its_block),

@@ -3,10 +3,12 @@
 // The walk of borders over every function of c.h: see borders.h. Whatever a function says, the
 // comment above its declaration names.
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -535,6 +537,19 @@ int FillsBytes(Bytes* bytes, size_t size) {
   return std::memcmp(bytes, &expected, sizeof(expected)) == 0 ? 0 : kRefuses;
 }
 
+// No byte behind those that it may write.
+int WritesAsMuchAsFits(int code, size_t size) {
+  Bytes bytes;
+  std::memset(&bytes, 0xA5, sizeof(bytes));
+  char* const text = reinterpret_cast<char*>(bytes.of);
+  const size_t whole = cuguest_error_write(code, "do it", text, size);
+  if (whole != cuguest_error_write(code, "do it", nullptr, 0)) return kRefuses;
+  if (size > 0 && std::strlen(text) != std::min(whole, size - 1)) return kRefuses;
+  return std::all_of(bytes.of + size, std::end(bytes.of), [](int byte) { return byte == 0xA5; })
+             ? 0
+             : kRefuses;
+}
+
 int CountsNoneOfNoKind(int kind) {
   const bool is_kind = kind >= -1 && kind <= CUGUEST_OWED;
   return is_kind || cuguest_incident_count(kind) == 0 ? 0 : kRefuses;
@@ -562,6 +577,9 @@ std::vector<Row> Pure() {
       BORDERS_OF(cuguest_error_name, {}, AnyNumber(2)),
       BORDERS_OF(cuguest_error_text, {}, AnyNumber(2)),
       BORDERS_OF(cuguest_error_advice, {}, AnyNumber(3)),
+      MakeRow("cuguest_error_write", std::function(&WritesAsMuchAsFits), {}, AnyNumber(3),
+              Parameter<size_t>{[](Given&) { return sizeof(Bytes); },
+                                {Is("is 0", size_t{0}, {0}), Is("is 1", size_t{1}, {0})}}),
       BORDERS_OF(cuguest_incident_name, {}, AnyNumber(0)),
       BORDERS_OF(cuguest_repair_name, {}, AnyNumber(0)),
       MakeRow("cuguest_incident_count", std::function(&CountsNoneOfNoKind), {},

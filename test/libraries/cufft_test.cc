@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
     const UndisturbedScope undisturbed(&Fail);
     const CufftScope without(plans, kLarge, stream);
     no_refusal = NoRefusal(without.status(), StatusCode::kFailedPrecondition,
-                           {"captures", std::to_string(bytes)});
+                           {Advised("give the scope a work area of "), std::to_string(bytes)});
     BOOST_TEST(no_refusal.empty(), no_refusal);
     CufftScope scope(plans, kLarge, stream, buffer.view());
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());

@@ -34,6 +34,7 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
+#include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/stream.h"
@@ -41,6 +42,7 @@
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/objects/memory/memories.h"
+#include "test/support/advised.h"
 #include "test/support/runtime.h"
 
 namespace cuguest_library_test {
@@ -519,8 +521,12 @@ void RefusesMemoryOfAnotherDevice() {
   const auto scope = Kit::Borrow(handles, StreamOf(home));
   const absl::Status status = scope.CheckOperand(reinterpret_cast<const float*>(buffer.get()), 256);
   const std::string no_refusal =
-      NoRefusal(status, StatusCode::kInvalidArgument, {"device 1", "device 0"});
+      NoRefusal(status, StatusCode::kInvalidArgument,
+                {"device 1", "device 0", Advised(": copy it there first")});
   BOOST_TEST(no_refusal.empty(), no_refusal);
+  auto near = DeviceBuffer<float>::Allocate(home.ref(), 64).value();
+  STATUS_OK(cuguest::Copy(near.view(), buffer.view()));
+  STATUS_OK(scope.CheckOperand(reinterpret_cast<const float*>(near.get()), 256));
 }
 
 // Every device reaches the host's pinned memory and managed memory, whichever context they are of.

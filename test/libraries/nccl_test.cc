@@ -116,7 +116,15 @@ BOOST_AUTO_TEST_CASE(a_stream_of_another_context_is_refused) {
   BOOST_TEST_REQUIRE(comm.ok());
   const NcclScope scope(*comm, StreamOf(a));
   BOOST_TEST(scope.comm() == nullptr);
-  Refuses(scope.status(), StatusCode::kInvalidArgument, {"another context", "primary"});
+  Refuses(scope.status(), StatusCode::kInvalidArgument,
+          {"another context",
+           Advised("the primary one that NCCL works in; make it there, and wait for events of "
+                   "others")});
+  const auto there = cuguest::Stream::Create(comm->context()).value();
+  auto event = cuguest::Event::Create(a.ref()).value();
+  STATUS_OK(event.Record(StreamOf(a)));
+  STATUS_OK(there.ref().WaitFor(event));
+  STATUS_OK(NcclScope(*comm, there.ref()).status());
 }
 
 BOOST_AUTO_TEST_CASE(one_that_was_released_is_refused) {
@@ -201,9 +209,17 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_made_holds_nothing) {
 BOOST_AUTO_TEST_CASE(codes_have_names_and_advice) {
   BOOST_TEST(runtime::ToStatus(ncclSuccess, "add").ok());
   Refuses(runtime::ToStatus(ncclRemoteError, "add"), StatusCode::kUnavailable,
-          {"add: ncclRemoteError (6)", "abort"});
+          {"add: ncclRemoteError (6)", Advised("; abort the communicator")});
   Refuses(runtime::ToStatus(ncclInProgress, "add"), StatusCode::kUnavailable,
-          {"ncclInProgress (7)", "ncclCommGetAsyncError"});
+          {"ncclInProgress (7)", Advised("; ask ncclCommGetAsyncError until it is over")});
+  auto comm = MakeAlone();
+  BOOST_TEST_REQUIRE(comm.ok());
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    BOOST_TEST_REQUIRE(ncclCommGetAsyncError(comm->get(), &state) == ncclSuccess);
+  }
+  BOOST_TEST(state == ncclSuccess);
+  STATUS_OK(comm->Abort());
   BOOST_TEST(!runtime::NcclCodeOf(absl::InternalError("of somebody else's")).has_value());
 }
 

@@ -44,9 +44,11 @@
 #include "cuguest/objects/stream.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/sharing.h"
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/process/plugin.h"
+#include "test/support/advised.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -123,6 +125,8 @@ bool Mentions(const absl::Status& status, const char* words) {
   return std::string(status.message()).find(words) != std::string::npos;
 }
 
+void StartedWithExec() { CHECK(Driver::GetInitialized().ok()); }
+
 void EverythingNamesTheForkInAChild() {
   CHECK(Driver::GetInitialized().ok());
   const CUcontext context = MakeContext();
@@ -131,6 +135,8 @@ void EverythingNamesTheForkInAChild() {
     CHECK(ProblemOf(init) == Driver::Problem::kForkedChild);
     CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
+    CHECK(Mentions(init, Advised("start it with exec or spawn")));
+    CHECK(cuguest_test::RunSelf({"started_with_exec"}).code == 0);
     const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions());
     CHECK(ProblemOf(checked) == Driver::Problem::kForkedChild);
     CHECK(Mentions(checked, "CUDA cannot work here: "));
@@ -623,6 +629,10 @@ void AChildThatInitializesShares() {
   const cuguest_test::Plugin other("plugin_a");
   Fork([&] {
     CHECK(other.CheckSharing().find("was forked") != std::string::npos);
+    CHECK(Mentions(cuguest::CheckSharing(),
+                   Advised("ask after this copy's Driver::GetInitialized()")));
+    CHECK(Driver::GetInitialized().ok());
+    CHECK(cuguest::CheckSharing().ok());
     const CUcontext context = MakeContext();
     const SharedContext mine = SharedContext::Attach(context);
     void* const others = other.Attach(context);
@@ -687,6 +697,7 @@ int main(int argc, char** argv) {
       argc, argv,
       {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
+          {"started_with_exec", &StartedWithExec},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
           {"scopes_held_across_a_fork", &ScopesHeldAcrossAFork},
           {"an_end_is_the_first_thing_in_a_child", &AnEndIsTheFirstThingInAChild},

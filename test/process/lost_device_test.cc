@@ -18,6 +18,7 @@
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/fault.h"
 #include "test/guard/guard_kinds.h"
+#include "test/support/advised.h"
 #include "test/support/scenario.h"
 
 namespace {
@@ -79,7 +80,16 @@ void GuardsStillRestore() {
   const absl::Status status = ToStatus(PrimaryContext::Retain(Device::Borrow(0)));
   CHECK(status.code() == absl::StatusCode::kDataLoss);
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(status.message().find(Advised("the device is lost, end the process")) !=
+        absl::string_view::npos);
+  CHECK(cuguest_test::RunSelf({"the_next_process_works"}).code == 0);
   CHECK(TheDriver().CtxDestroy(ours) == CUDA_SUCCESS);
+}
+
+void TheNextProcessWorks() {
+  const ContextGuard guard(MakeContext());
+  CUdeviceptr pointer = 0;
+  CHECK(TheDriver().MemAlloc(&pointer, 64) == CUDA_SUCCESS);
 }
 
 // Counting goes on, and the last holder can destroy; what needs the device says why not.
@@ -107,5 +117,6 @@ void ReferencesCanBeReleased() {
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(argc, argv,
                                     {{"guards_still_restore", &GuardsStillRestore},
+                                     {"the_next_process_works", &TheNextProcessWorks},
                                      {"references_can_be_released", &ReferencesCanBeReleased}});
 }

@@ -40,6 +40,7 @@
 #include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/guard/guard_kinds.h"
+#include "test/support/advised.h"
 #include "test/support/driver_path.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
@@ -249,6 +250,47 @@ std::string MakeStubDirectory() {
   return s_made;
 }
 
+absl::Status InitRefused(CUresult code) {
+  Sim::FailCall("cuInit", 1, code);
+  const absl::Status status = Driver::GetInitialized().status();
+  Sim::ClearFaults();
+  CHECK(cuguest::CodeOf(status) == code);
+  return status;
+}
+
+// By what users have reported: gorgonia/cu#2, ggml-org/llama.cpp#7218 (999); NVIDIA/OpenShell#1696,
+// abetlen/llama-cpp-python#645 (304); NVIDIA/open-gpu-kernel-modules#947 (3, and nobody had
+// forked).
+void WhatIsBehindCuInit() {
+  const struct {
+    CUresult code;
+    std::vector<const char*> words;
+  } kRows[] = {
+      {CUDA_ERROR_UNKNOWN, {"nvidia_uvm", "/dev/nvidia-uvm", "nvidia-modprobe -u"}},
+      {CUDA_ERROR_OPERATING_SYSTEM, {"memfd_create", "seccomp", "/dev/nvidia*"}},
+      {CUDA_ERROR_SYSTEM_NOT_READY, {"nvidia-fabricmanager"}},
+      {CUDA_ERROR_NOT_INITIALIZED, {"was forked from one", "if it was not", "dmesg"}},
+      {CUDA_ERROR_MPS_SERVER_NOT_READY, {Advised("perhaps recovering: try again")}},
+      {static_cast<CUresult>(919), {Advised("is not ready yet: try again later")}},
+  };
+  for (const auto& row : kRows) {
+    const std::string text(InitRefused(row.code).message());
+    for (const char* words : row.words) {
+      const bool says = text.find(words) != std::string::npos;
+      if (!says) std::printf("%s: lacks %s\n", text.c_str(), words);
+      CHECK(says);
+    }
+  }
+  CHECK(Driver::GetInitialized().ok());
+}
+
+// With the driver's folder on the library path, and no stub's; and nothing hides the devices.
+void WithPathAndDevices() {
+  CHECK(Driver::GetInitialized().ok());
+  CHECK(cuguest::CountDevices().value() > 0);
+  CHECK(cuguest::CheckCompatibility(cuguest::QueryVersions()).ok());
+}
+
 void AHiddenDevice() {
   const absl::Status status = DeviceAt(Device::Ordinal{1}).status();
   CHECK(absl::IsNotFound(status));
@@ -266,7 +308,11 @@ int main(int argc, char** argv) {
           {"no_library",
            &NoLibrary,
            {"CUDA cannot work here: libcuda.so.1 cannot be loaded and no NVIDIA kernel module",
-            "libcuda.so.1: cannot open shared object file", "no NVIDIA driver is installed here"},
+            "libcuda.so.1: cannot open shared object file",
+            Advised("put its folder on the loader's search path (LD_LIBRARY_PATH, or a file in "
+                    "/etc/ld.so.conf.d and ldconfig): under WSL it is /usr/lib/wsl/lib, in "
+                    "containers often /usr/local/nvidia/lib64, on NixOS /run/opengl-driver/lib"),
+            "no NVIDIA driver is installed here"},
            0,
            cuguest_test::On::kAnyDriver,
            {LibraryPathWithoutDriver("")},
@@ -274,7 +320,8 @@ int main(int argc, char** argv) {
           {"stub",
            &Stub,
            {"CUDA cannot work here: the libcuda that was loaded is the toolkit's link-time stub",
-            "link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH"},
+            Advised("link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH "
+                    "and the run path")},
            0,
            cuguest_test::On::kAnyDriver,
            {LibraryPathWithoutDriver(stubs)},
@@ -288,7 +335,8 @@ int main(int argc, char** argv) {
           {"no_device",
            &NoDevice,
            {"CUDA cannot work here: the driver sees no CUDA device",
-            "the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES"},
+            Advised("the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES, the "
+                    "container's device options and nvidia-smi")},
            0,
            cuguest_test::On::kAnyDriver,
            {"CUDA_VISIBLE_DEVICES="}},
@@ -300,6 +348,8 @@ int main(int argc, char** argv) {
            {"CUDA_VISIBLE_DEVICES=0"}},
           {"without_captures", &WithoutCaptures, {}, 0, cuguest_test::On::kSimulation},
           {"without_ids", &WithoutIds, {}, 0, cuguest_test::On::kSimulation},
+          {"what_is_behind_cu_init", &WhatIsBehindCuInit, {}, 0, cuguest_test::On::kSimulation},
+          {"with_path_and_devices", &WithPathAndDevices},
           {"nothing_at_load_time", &NothingAtLoadTime},
       });
   if (!stubs.empty()) {

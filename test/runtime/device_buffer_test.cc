@@ -9,6 +9,7 @@
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/host_span.h"
 #include "test/runtime/everywhere.h"
+#include "test/support/advised.h"
 
 BOOST_AUTO_TEST_SUITE(device_buffer)
 
@@ -113,7 +114,10 @@ BOOST_AUTO_TEST_CASE(memory_of_a_pool_is_not_for_cudaFree) {
   const auto stream =
       cuguest::StreamRef::Borrow(CU_STREAM_PER_THREAD, ContextRef::Borrow(context.get()));
   Buffer buffer = Value(Buffer::AllocateAsync(stream, kCount));
-  BOOST_TEST((FreeBuffer(buffer).code() == absl::StatusCode::kInvalidArgument));
+  const absl::Status refused = FreeBuffer(buffer);
+  BOOST_TEST((refused.code() == absl::StatusCode::kInvalidArgument));
+  BOOST_TEST((refused.message().find(Advised("belongs to no context; call its Release()")) !=
+              absl::string_view::npos));
   BOOST_TEST(!buffer.empty());
   CheckOk(buffer.Release());
 }

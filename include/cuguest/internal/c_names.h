@@ -30,6 +30,7 @@
 #define cuguest_error_advice CUGUEST_INTERNAL_C_NAME(cuguest_error_advice)
 #define cuguest_error_name CUGUEST_INTERNAL_C_NAME(cuguest_error_name)
 #define cuguest_error_text CUGUEST_INTERNAL_C_NAME(cuguest_error_text)
+#define cuguest_error_write CUGUEST_INTERNAL_C_NAME(cuguest_error_write)
 #define cuguest_free_memory CUGUEST_INTERNAL_C_NAME(cuguest_free_memory)
 #define cuguest_guard_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_guard_cleanup)
 #define cuguest_guard_enter CUGUEST_INTERNAL_C_NAME(cuguest_guard_enter)

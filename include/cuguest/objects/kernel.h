@@ -132,8 +132,10 @@ class CUGUEST_API Kernel {
   [[nodiscard]] absl::StatusOr<Attributes> AttributesIn(const ContextRef& context) const;
 
   /// Allows launches with as many bytes of dynamic shared memory in this context: more than the 48
-  /// KiB that every device allows must be asked for. The limit is the driver's, for all users of
-  /// the function: less than is allowed already changes nothing, and where other code lowers it
+  /// KiB that every device allows must be asked for. It is for this kernel in this context alone:
+  /// what launches on several devices asks in the context of each, and again after a primary
+  /// context was reset, as in the `make` of a PerContext. The limit is the driver's, for all users
+  /// of the function: less than is allowed already changes nothing, and where other code lowers it
   /// (cuFuncSetAttribute), the next launch that needs what was allowed here raises it again.
   /// Errors: kInvalidArgument  more than the device has, less the kernel's static shared memory:
   ///                           the text has all three numbers

@@ -49,14 +49,19 @@ class CUGUEST_API PinnedPages {
   /// nothing is asked.
   /// Errors: those of ObjectDriver::Get(), and as follows; nothing has changed then.
   ///         kInvalidArgument     null; memory of CUDA's that is not on the host; addresses that
-  ///                              there are not; other flags
+  ///                              there are not; other flags; pages that are mapped read-only, or
+  ///                              shared from a file, without CU_MEMHOSTREGISTER_READ_ONLY: the
+  ///                              text has how they are mapped
   ///         kAlreadyExists       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: part of it is pinned
   ///                              already; the driver can neither use that part for the whole
   ///                              nor pin the whole
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty; in a
   ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
   ///         kResourceExhausted   more than can be locked
-  ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuMemHostRegister
+  ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuMemHostRegister;
+  ///                              CU_MEMHOSTREGISTER_READ_ONLY on a device that does not support
+  ///                              it: the text has the attribute, and copies from pages that are
+  ///                              not pinned work
   ///         kDataLoss            an earlier sticky error
   /// Cost:   eleven driver calls if the context is current, else thirteen; three fewer for what is
   ///         pinned already. To pin takes longer than to allocate device memory.

@@ -116,7 +116,9 @@ absl::Status RefuseSharedBytes(const KernelInContext& launched, std::size_t byte
       bytes, " bytes of dynamic shared memory are asked for, and ",
       function.max_dynamic_shared_bytes.load(std::memory_order_relaxed), " are allowed");
   if (bytes <= static_cast<std::size_t>(opt_in - function.static_shared_bytes)) {
-    return Refused(launched, given, ": allow it by Kernel::SetMaxDynamicSharedBytes");
+    return Refused(launched, given,
+                   " in this context: allow it by Kernel::SetMaxDynamicSharedBytes in each context "
+                   "that launches it, and again after a reset");
   }
   return Refused(launched, given, "; the device has ", opt_in,
                  " for a block, of which the kernel's static memory takes ",

@@ -14,6 +14,7 @@
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/core/driver_access.h"
+#include "lib/objects/memory/host_mapping.h"
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
@@ -113,6 +114,26 @@ absl::StatusOr<PagePin*> JoinPin(const PinnedRange& found, const void* pages, st
   return pin;
 }
 
+// Why the driver did not pin pages with `flags`, as far as their mapping tells it.
+std::string RefusalText(CUresult code, unsigned flags, const void* pages, std::size_t bytes) {
+  std::string text = absl::StrCat("flags ", flags);
+  const bool is_read_only = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0;
+  if (code == CUDA_ERROR_NOT_SUPPORTED && is_read_only) {
+    return text +
+           ", which the device does not support: its CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_"
+           "SUPPORTED is 0; copy from read-only pages as they are, not pinned";
+  }
+  if (code != CUDA_ERROR_INVALID_VALUE) return text;
+  const HostMapping mapping = FindMapping(AddressOf(pages), AddressOf(pages) + bytes);
+  if (mapping.permissions.empty()) return text;
+  absl::StrAppend(&text, ", pages mapped ", mapping.permissions,
+                  mapping.file.empty() ? "" : " from ", mapping.file);
+  if (is_read_only || (mapping.IsWritable() && !mapping.IsShared())) return text;
+  return text + (mapping.IsWritable() ? ", a shared file" : ", which are read-only") +
+         ": pin them with CU_MEMHOSTREGISTER_READ_ONLY, where the device's "
+         "CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED is 1";
+}
+
 // Of memory that CUDA did not know; nullptr if somebody was faster.
 absl::StatusOr<PagePin*> MakePin(const ObjectDriver& driver, void* pages, std::size_t bytes,
                                  unsigned flags, PinnedRange* found) {
@@ -131,7 +152,7 @@ absl::StatusOr<PagePin*> MakePin(const ObjectDriver& driver, void* pages, std::s
     code = pin->context.result();
   }
   if (is_ours && code != CUDA_SUCCESS) static_cast<void>(driver.MemHostUnregister(pages));
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, PinText(pages, bytes), absl::StrCat("flags ", flags));
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, PinText(pages, bytes), RefusalText(code, flags, pages, bytes));
   pin->pages = pages;
   pin->range = *found;
   pin->objects = 1;

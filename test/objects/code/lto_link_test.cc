@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "test/objects/code/links.h"
+#include "test/support/advised.h"
 #include "test/support/scenario.h"
 
 BOOST_AUTO_TEST_SUITE(
@@ -183,7 +184,10 @@ BOOST_AUTO_TEST_CASE(an_option_that_it_lacks) {
   JitOptions options;
   options.threads_per_block = 64;
   REFUSES(Link(owner.ref(), LtoInputs(), options).status(), kUnimplemented, "threads_per_block",
-          "max_registers");
+          Advised("set max_registers instead"));
+  options.threads_per_block.reset();
+  options.max_registers = 64;
+  SUCCEEDS(Link(owner.ref(), LtoInputs(), options).status());
 }
 
 BOOST_AUTO_TEST_CASE(for_an_architecture_with_features_of_its_own) {

@@ -150,12 +150,20 @@ static void TestNull(Context context) {
 
 static void TestTexts(void) {
   int calls = 0;
+  char text[200];
   cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
   cuguest_guard guard;
   CHECK(strcmp(cuguest_error_name(801), "CUDA_ERROR_NOT_SUPPORTED") == 0);
   CHECK(strcmp(cuguest_error_text(801), "this driver or device does not support it") == 0);
   CHECK(strcmp(cuguest_error_name(-5), "CUDA_ERROR_UNRECOGNIZED") == 0);
   CHECK(strcmp(cuguest_error_advice(801), "") == 0);
+  CHECK(cuguest_error_write(801, "blur", text, sizeof(text)) == strlen(text));
+  CHECK(strcmp(text,
+               "blur: CUDA_ERROR_NOT_SUPPORTED (801): this driver or device does not support it") ==
+        0);
+  CHECK(cuguest_error_write(801, "blur", text, 5) > 5 && strcmp(text, "blur") == 0);
+  CHECK(cuguest_error_write(801, NULL, NULL, 0) == strlen(cuguest_error_text(801)) + 32);
+  CHECK(cuguest_error_write(0, "blur", text, sizeof(text)) == 0 && *text == '\0');
   CHECK(strcmp(cuguest_incident_name(CUGUEST_OWED),
                "ended an object where the driver takes nothing back") == 0);
   CHECK(strcmp(cuguest_incident_name(-1), "did something unknown") == 0);
