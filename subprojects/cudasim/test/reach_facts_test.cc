@@ -31,9 +31,15 @@ enum Kind {
   kMappedForBoth,  //
   kKinds
 };
-constexpr const char* kNames[kKinds] = {
-    "cuMemAlloc", "cuMemAlloc, peer access", "pool",    "pool, peer access",
-    "pool, its access", "managed", "pinned", "mapped for 0", "mapped for both"};
+constexpr const char* kNames[kKinds] = {"cuMemAlloc",
+                                        "cuMemAlloc, peer access",
+                                        "pool",
+                                        "pool, peer access",
+                                        "pool, its access",
+                                        "managed",
+                                        "pinned",
+                                        "mapped for 0",
+                                        "mapped for both"};
 
 // Where a touch ends.
 enum Outcome { kDone, kRefused, kRefusedAtInstantiate, kFaults };
@@ -315,12 +321,10 @@ const Way kWays[] = {
        return OfCall(RAW(cuMemcpyHtoD)(two.memory, host, kBytes));
      },
      IsWritten},
-    {"fill", kFills,
-     [](const Two& two) { return OfCall(RAW(cuMemsetD8)(two.memory, 3, kBytes)); }, IsFilled},
+    {"fill", kFills, [](const Two& two) { return OfCall(RAW(cuMemsetD8)(two.memory, 3, kBytes)); },
+     IsFilled},
     {"fill in a stream", kFills,
-     [](const Two& two) {
-       return OfCall(RAW(cuMemsetD8Async)(two.memory, 3, kBytes, two.stream));
-     },
+     [](const Two& two) { return OfCall(RAW(cuMemsetD8Async)(two.memory, 3, kBytes, two.stream)); },
      IsFilled},
     {"node of the second context that copies from it", kCopies,
      [](const Two& two) { return OfCopyNode(two, two.second); }, IsRead},
@@ -329,15 +333,14 @@ const Way kWays[] = {
     {"node that fills it", kFillNodes, OfFillNode, IsFilled},
     {"captured copy from it", kCopies,
      [](const Two& two) {
-       return OfCapture(two, [&] {
-         return RAW(cuMemcpyDtoDAsync)(two.own, two.memory, kBytes, two.stream);
-       });
+       return OfCapture(
+           two, [&] { return RAW(cuMemcpyDtoDAsync)(two.own, two.memory, kBytes, two.stream); });
      },
      IsRead},
     {"captured fill", kCapturedFills,
      [](const Two& two) {
-       return OfCapture(
-           two, [&] { return RAW(cuMemsetD8Async)(two.memory, 3, kBytes, two.stream); });
+       return OfCapture(two,
+                        [&] { return RAW(cuMemsetD8Async)(two.memory, 3, kBytes, two.stream); });
      },
      IsFilled},
 };
@@ -404,9 +407,8 @@ CHILD(a_kernel_of_device_1_stores) {
 }
 BOOST_AUTO_TEST_CASE(kernels_that_store_into_another_devices_memory, *NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
-    const cudasim_test::Ended ended =
-        cudasim_test::RunSelf({"--child=a_kernel_of_device_1_stores"},
-                              {"CUDASIM_TEST_KIND=" + std::to_string(kind)});
+    const cudasim_test::Ended ended = cudasim_test::RunSelf(
+        {"--child=a_kernel_of_device_1_stores"}, {"CUDASIM_TEST_KIND=" + std::to_string(kind)});
     const int expected = kKernels[kind] == kFaults ? 2 : 0;
     BOOST_TEST(ended.code == expected, kNames[kind] << ": " << ended.code << ' ' << ended.output);
   }
