@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(memory_of_another_device_is_refused, *NeedsDevices(2)) {
   const Undisturbed undisturbed;
   REFUSES(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer),
           kInvalidArgument, "parameter 3 of 3 is device memory of device 1",
-          "stream is of device 0", "DevicePtr");
+          "stream is of device 0", "DevicePtr", "PeerAccess::Enable");
   REFUSES(Launch(kernel, counter.shape(), StreamRef::Borrow(far.stream(), far.ref()), kCount,
                  kValue, counter.buffer().view()),
           kInvalidArgument, "parameter 3 of 3 is device memory of device 0",
