@@ -356,7 +356,7 @@ boost::unit_test::precondition NeedsPeers() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(copies_and_fills_of_another_devices_memory, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(copies_and_fills, *NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const Two two(static_cast<Kind>(kind));
     for (const Way& way : kWays) {
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(copies_and_fills_of_another_devices_memory, *NeedsPeers()) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_copied_where_nothing_is_current, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(nothing_is_current, *NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const Two two(static_cast<Kind>(kind));
     SetStack({});
@@ -405,7 +405,7 @@ CHILD(a_kernel_of_device_1_stores) {
   CHECK(two.FirstByte() == 3);
   return 0;
 }
-BOOST_AUTO_TEST_CASE(kernels_that_store_into_another_devices_memory, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(kernels_that_store, *NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const cudasim_test::Ended ended = cudasim_test::RunSelf(
         {"--child=a_kernel_of_device_1_stores"}, {"CUDASIM_TEST_KIND=" + std::to_string(kind)});

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(it_is_the_current_contexts) {
 // Measured on an H200, driver 580.159.04, where
 // CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED is 1. The kernel keeps pages in place to be
 // written only where they may be, and not those of a shared mapping that it writes back to a disk.
-BOOST_AUTO_TEST_CASE(pages_of_a_file_that_may_only_be_read,
+BOOST_AUTO_TEST_CASE(pages_of_a_file_on_disk,
                      *cudasim_test::OnlyIf(IsOnDisk, "the working directory is not on a disk")) {
   const OwnContext owner;
   const DiskFile file;
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(under_a_green_context_it_is_the_primarys) {
 
 // What is allocated on the host, too, although others used it. Measured on an H200, driver
 // 580.159.04.
-BOOST_AUTO_TEST_CASE(portable_memory_of_the_driver_goes_with_its_context) {
+BOOST_AUTO_TEST_CASE(portable_memory_goes_with_its_context) {
   constexpr size_t kBytes = size_t{2} << 20;
   const OwnContext user;
   void* memory = nullptr;

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_special_stream_is_the_current_contexts) {
 }
 
 // Measured on an H200, driver 580.159.04.
-BOOST_AUTO_TEST_CASE(ids_of_streams_only_rise_in_whichever_context) {
+BOOST_AUTO_TEST_CASE(ids_of_streams_only_rise) {
   const OwnContext contexts[2];
   unsigned long long last = 0;
   for (int i = 0; i < 200; ++i) {

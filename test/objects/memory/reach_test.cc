@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory of device 0, of each kind, and what copies and fills make of it beside memory of device 1:
-// the table of subprojects/cudasim/test/reach_facts_test.cc, once more for what chooses its context.
+// the table of subprojects/cudasim/test/reach_facts_test.cc, once more for what chooses its
+// context.
 
 #include <optional>
 
@@ -32,9 +33,15 @@ constexpr size_t kCount = kBytes / sizeof(unsigned);
 enum Kind { kAlloc, kPeer, kPool, kPoolPeer, kPoolAccess, kManaged, kPinned, kMapped, kBoth };
 constexpr Kind kKinds[] = {kAlloc,   kPeer,   kPool,   kPoolPeer, kPoolAccess,
                            kManaged, kPinned, kMapped, kBoth};
-constexpr const char* kNames[] = {"cuMemAlloc", "cuMemAlloc, peer access", "pool",
-                                  "pool, peer access", "pool, its access", "managed", "pinned",
-                                  "mapped for 0", "mapped for both"};
+constexpr const char* kNames[] = {"cuMemAlloc",
+                                  "cuMemAlloc, peer access",
+                                  "pool",
+                                  "pool, peer access",
+                                  "pool, its access",
+                                  "managed",
+                                  "pinned",
+                                  "mapped for 0",
+                                  "mapped for both"};
 
 bool IsOfPool(Kind kind) { return kind == kPool || kind == kPoolPeer || kind == kPoolAccess; }
 // Whether a device has to be given access and was not, to copy, and to fill.
@@ -171,15 +178,17 @@ Values received(kCount);
 
 const InStream kInStream[] = {
     {"copy from it",
-     [](const Pair& two, const StreamRef& stream) { return CopyAsync(two.own, two.memory, stream); },
+     [](const Pair& two, const StreamRef& stream) {
+       return CopyAsync(two.own, two.memory, stream);
+     },
      false},
     {"copy to it",
-     [](const Pair& two, const StreamRef& stream) { return CopyAsync(two.memory, two.own, stream); },
+     [](const Pair& two, const StreamRef& stream) {
+       return CopyAsync(two.memory, two.own, stream);
+     },
      false},
     {"upload",
-     [](const Pair& two, const StreamRef& stream) {
-       return UploadAsync(two.memory, sent, stream);
-     },
+     [](const Pair& two, const StreamRef& stream) { return UploadAsync(two.memory, sent, stream); },
      false},
     {"download",
      [](const Pair& two, const StreamRef& stream) {
@@ -258,7 +267,7 @@ void WithEachKind(const Check& check) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(copies_and_fills_find_the_context_that_reaches_both, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(without_a_stream, *NeedsPeers()) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   WithEachKind([](Kind, const Owner& first, const Owner& second, const Pair& two) {
     for (const Stack& stack : {Stack{}, Stack{first.get()}, Stack{second.get()}}) {
@@ -271,7 +280,7 @@ BOOST_AUTO_TEST_CASE(copies_and_fills_find_the_context_that_reaches_both, *Needs
 }
 
 // Then only the other end has a place to copy in.
-BOOST_AUTO_TEST_CASE(where_device_0_has_no_context_to_work_in, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(without_a_context_on_device_0, *NeedsPeers()) {
   WithEachKind([](Kind kind, const Owner& first, const Owner& second, const Pair& two) {
     SetStack({first.get()});
     SUCCEEDS(Fill(two.memory, 5U));

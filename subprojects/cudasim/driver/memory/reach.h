@@ -25,7 +25,7 @@ enum class Touch { kCopy, kFill, kKernel };
 // - mapped memory: where the mapping's access says so, also on its own device;
 // - what is allocated in a context: on its device, and from another one by copies, by the rest with
 //   peer access to that context.
-// Memory that the driver does not know is not judged.
+// Memory that the driver does not know counts as found.
 bool IsWithinReach(Touch touch, CUdeviceptr address, size_t bytes, unsigned access,
                    const Incarnation& place);
 
