@@ -77,8 +77,8 @@ int CopyAsPeers(Frame& frame) {
   });
 }
 int FillNow(Frame& frame) {
-  return InFar(
-      frame, [&] { return RAW(cuMemsetD8)(frame.As<CUdeviceptr>(0), 1, frame.As<size_t>(1)); });
+  return InFar(frame,
+               [&] { return RAW(cuMemsetD8)(frame.As<CUdeviceptr>(0), 1, frame.As<size_t>(1)); });
 }
 int FillLater(Frame& frame) {
   return InFar(frame, [&] {
@@ -89,8 +89,8 @@ int FillLater(Frame& frame) {
 
 // Where a context of device 0 is current.
 int CopyNear(Frame& frame) {
-  frame.code = RAW(cuMemcpyDtoD)(frame.As<CUdeviceptr>(0), frame.As<CUdeviceptr>(1),
-                                 frame.As<size_t>(2));
+  frame.code =
+      RAW(cuMemcpyDtoD)(frame.As<CUdeviceptr>(0), frame.As<CUdeviceptr>(1), frame.As<size_t>(2));
   return frame.code;
 }
 
@@ -213,9 +213,8 @@ int SetMappedAccess(Frame& frame) {
   return RAW(cuMemSetAccess)(frame.As<CUdeviceptr>(0), kUnit, &access, 1);
 }
 
-const Param kFlags = Number(
-    {CU_MEM_ACCESS_FLAGS_PROT_NONE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-     CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+const Param kFlags = Number({CU_MEM_ACCESS_FLAGS_PROT_NONE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                             CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
 
 }  // namespace
 
