@@ -9,7 +9,8 @@ of); then those again that skipped a case for want of MPS, with a server of thei
 written by hand stays. A benchmark that breaks a promise is run twice more, and two of the three runs must break it.
 Of examples the report has what the driver logged. A machine without a GPU is a failure, never a pass.
 
-SCRIPT, of Python, is run as conformance/fresh_sequences; its arguments are paths.
+SCRIPT, of Python, is run as conformance/fresh_sequences; its arguments are paths. Where there are two GPUs it is run once
+more, with --devices 2.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
 what has passed or was skipped, of the same archive on the same GPU, is not run again.
@@ -283,9 +284,12 @@ def main():
     tests = json.loads((CONTENTS / "manifest.json").read_text())
     if options.fresh:
         script, *arguments = [str(path.resolve()) for path in options.fresh]
-        tests.append({"name": "fresh_sequences", "suite": "conformance", "file": script,
-                      "args": [*arguments, "--jobs", str(max(1, min(cores, memory // MEMORY_OF_SEQUENCE)))],
-                      "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": False})
+        fresh = {"name": "fresh_sequences", "suite": "conformance", "file": script,
+                 "args": [*arguments, "--jobs", str(max(1, min(cores, memory // MEMORY_OF_SEQUENCE)))],
+                 "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": False}
+        tests.append(fresh)
+        if len(gpus) > 1:
+            tests.append({**fresh, "name": "fresh_sequences_of_two_devices", "args": [*fresh["args"], "--devices", "2"]})
     tests = [test for test in tests if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])
     start = time.monotonic()

@@ -96,10 +96,11 @@ using NotDeduced = std::common_type_t<T>;
 /// Errors:  those of ObjectDriver::Get(), and
 ///          kInvalidArgument     the ends differ in their number of elements; the host's is null;
 ///                               freed memory (as far as the driver notices: its address may be in
-///                               use again); a fill on another device's stream; an empty StreamRef
+///                               use again); memory that the device it runs on has no access to,
+///                               see Note [Where a copy runs]; an empty StreamRef
 ///          kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: a context that owns memory, or
 ///                               the stream's, was destroyed or reset; pool or virtual memory, and
-///                               no context on its device; or a capture
+///                               no context on its device or of the other end; or a capture
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was copied then, except that a sticky error may come in the middle of a copy.
 /// Cost:    driver calls: eight if the context it runs in is current, else ten, and two to eight

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/objects/memory.h"
 #include "cuguest/status.h"
+#include "lib/objects/memory/how_to_reach.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -224,8 +225,9 @@ absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& p
     if (memory.is_for_all_devices()) continue;
     return Refused(launched, ParameterText(i, params.count), " is ", Name(memory.kind),
                    " of device ", device, ", and the stream is of device ", here,
-                   ": copy it there first; or pass a DevicePtr of it, if the stream's context has "
-                   "access");
+                   ": copy it there first; or pass a DevicePtr of it, if the stream's context was "
+                   "given access with ",
+                   HowToReach(memory.kind));
   }
   return absl::OkStatus();
 }

@@ -112,9 +112,8 @@ class ArrayTask {
                         : absl::StrCat("copy from ", array, " to ", memory);
   }
   const MemoryRange& home() const { return home_; }
-  std::array<const ContextRef*, 2> owners() const {
-    return {&home_.context, internal::OwnerOf(memory_)};
-  }
+  static bool is_fill() { return false; }
+  std::array<const MemoryRange*, 2> ranges() const { return {&home_, memory_.range}; }
 
   CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
     Side array;

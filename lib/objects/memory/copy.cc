@@ -51,7 +51,8 @@ struct Task {
                : absl::StrCat("copy ", bytes(), " bytes from ", EndText(from), " to ", EndText(to));
   }
   const MemoryRange& home() const { return HomeOf(to, from); }
-  std::array<const ContextRef*, 2> owners() const { return {OwnerOf(to), OwnerOf(from)}; }
+  bool is_fill() const { return value != nullptr; }
+  std::array<const MemoryRange*, 2> ranges() const { return {to.range, from.range}; }
   CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
     return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
   }

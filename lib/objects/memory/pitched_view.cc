@@ -75,8 +75,9 @@ class RowsTask {
     return absl::StrCat("copy ", text(from_), " to ", text(to_));
   }
   const MemoryRange& home() const { return HomeOf(to_.memory, from_.memory); }
-  std::array<const ContextRef*, 2> owners() const {
-    return {OwnerOf(to_.memory), OwnerOf(from_.memory)};
+  static bool is_fill() { return false; }
+  std::array<const MemoryRange*, 2> ranges() const {
+    return {to_.memory.range, from_.memory.range};
   }
 
   CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {

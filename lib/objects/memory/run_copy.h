@@ -15,8 +15,10 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/driver.h"
+#include "cuguest/objects/memory.h"
 #include "cuguest/status.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/objects/memory/how_to_reach.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -30,15 +32,16 @@ inline bool HasOwner(const MemoryRange* range) {
   return range != nullptr && range->context.get() != nullptr;
 }
 
-inline const ContextRef* OwnerOf(const CopyEnd& end) {
-  return HasOwner(end.range) ? &end.range->context : nullptr;
-}
-
 // The end that counts as the memory: the one that is written if it is device memory, unless only
-// the other has a context.
+// the other has a context. Between two devices it is the one that has none: its device reaches
+// the other end, whose device may not reach it (cudasim/test/reach_facts_test.cc).
 inline const MemoryRange& HomeOf(const CopyEnd& to, const CopyEnd& from) {
-  return to.range == nullptr || (HasOwner(from.range) && !HasOwner(to.range)) ? *from.range
-                                                                              : *to.range;
+  if (to.range == nullptr || from.range == nullptr) {
+    return to.range == nullptr ? *from.range : *to.range;
+  }
+  if (HasOwner(to.range) == HasOwner(from.range)) return *to.range;
+  const bool prefers_owner = to.range->device == from.range->device;
+  return HasOwner(to.range) == prefers_owner ? *to.range : *from.range;
 }
 
 inline std::string OwnerText(const ContextRef& owner) {
@@ -49,9 +52,10 @@ inline std::string OwnerText(const ContextRef& owner) {
 // when that is entered.
 template <typename Task>
 absl::Status CheckLives(const Task& task, const ContextRef& place) {
-  for (const ContextRef* owner : task.owners()) {
-    if (owner == nullptr || *owner == place) continue;
-    CUGUEST_RETURN_IF_CUDA_ERROR(owner->Check(), task.Text(), OwnerText(*owner));
+  for (const MemoryRange* range : task.ranges()) {
+    if (!HasOwner(range) || range->context == place) continue;
+    const ContextRef& owner = range->context;
+    CUGUEST_RETURN_IF_CUDA_ERROR(owner.Check(), task.Text(), OwnerText(owner));
   }
   return absl::OkStatus();
 }
@@ -62,10 +66,46 @@ inline CUresult WaitForStream0(const ObjectDriver& driver) {
 
 template <typename Task>
 std::string WhyNotEntered(const Task& task, const ContextRef& place, const ContextGuard& guard) {
-  for (const ContextRef* owner : task.owners()) {
-    if (owner != nullptr && *owner == place) return OwnerText(place);
+  for (const MemoryRange* range : task.ranges()) {
+    if (HasOwner(range) && range->context == place) return OwnerText(place);
   }
   return guard.advice();
+}
+
+// Where nothing is on the home's device: the context of the other end, which may reach it. nullptr
+// if that has none.
+template <typename Task>
+const ContextRef* OtherPlace(const Task& task) {
+  for (const MemoryRange* range : task.ranges()) {
+    if (HasOwner(range)) return &range->context;
+  }
+  return nullptr;
+}
+
+// Whether a device has to be given access to another one's memory: to that of a pool and a mapping,
+// and to fill any.
+inline bool NeedsAccess(const MemoryDescription& memory, bool is_fill) noexcept {
+  using Kind = MemoryDescription::Kind;
+  return !memory.is_on_host && (memory.kind == Kind::kPool || memory.kind == Kind::kVirtual ||
+                                (memory.kind == Kind::kDevice && is_fill));
+}
+
+// What the driver may have refused: memory of another device than the current context's. Empty:
+// something else.
+template <typename Task>
+std::string WhyNotDone(const ObjectDriver& driver, const Task& task, CUresult code) {
+  CUdevice here = 0;
+  if (code != CUDA_ERROR_INVALID_VALUE || driver.CtxGetDevice(&here) != CUDA_SUCCESS) return "";
+  for (const MemoryRange* range : task.ranges()) {
+    if (range == nullptr || range->pointer == 0 || range->device.get() == here) continue;
+    const absl::StatusOr<MemoryDescription> memory = Describe(range->pointer);
+    if (!memory.ok() || !NeedsAccess(*memory, task.is_fill())) continue;
+    return absl::StrCat("in a context of device ", here, ", which needs access to ",
+                        Name(memory->kind), " of device ", range->device.get(),
+                        ": use a context or a stream of device ", range->device.get(),
+                        ", or give access with ", HowToReach(memory->kind));
+  }
+  return "";
 }
 
 // Of the current context's stream 0. A driver that cannot say whether something captures
@@ -84,8 +124,9 @@ absl::Status RefuseInCapture(const Task& task) {
 
 // Without a stream: on stream 0, until it is done.
 //
-// A task has the memory that it belongs to (home), the contexts that own its ends, what it does
-// once inside one, and without a stream waits for, and the words for it.
+// A task has the memory that it belongs to (home), the memory of its ends (nullptr: the host's, or
+// none), what it does once inside a context, and without a stream waits for, whether that is a
+// fill, and the words for it.
 template <typename Task>
 absl::Status RunCopy(const Task& task, const StreamRef* stream) {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
@@ -97,8 +138,8 @@ absl::Status RunCopy(const Task& task, const StreamRef* stream) {
   CUGUEST_RETURN_IF_ERROR(CheckLives(task, *place));
   if (place->get() == nullptr) {
     acquired = AcquireOn(task.home().device);
-    CUGUEST_RETURN_IF_ERROR(acquired);
-    place = &acquired.context();
+    place = acquired.ok() ? &acquired.context() : OtherPlace(task);
+    if (place == nullptr) return ToStatus(acquired);
   }
   const ContextGuard guard(*place);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), WhyNotEntered(task, *place, guard));
@@ -106,14 +147,15 @@ absl::Status RunCopy(const Task& task, const StreamRef* stream) {
     CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
   }
   if (stream != nullptr) {
-    CUGUEST_RETURN_IF_CUDA_ERROR(task.Do(*driver, stream), task.Text());
+    const CUresult code = task.Do(*driver, stream);
+    CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text(), WhyNotDone(*driver, task, code));
     return absl::OkStatus();
   }
   const RelaxedScope relaxed;  // for the captures of other contexts and threads
   CUresult code = relaxed.result();
   if (code == CUDA_SUCCESS) code = task.Do(*driver, nullptr);
   if (code == CUDA_SUCCESS) code = task.Wait(*driver);
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text());
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text(), WhyNotDone(*driver, task, code));
   return absl::OkStatus();
 }
 

@@ -97,6 +97,10 @@ bool Sim::FindVariable(const char* name, void** address, size_t* size) {
   return IsActive() && GetControl()->find_variable(name, address, size);
 }
 
+bool Sim::KernelReaches(const void* address, size_t bytes) {
+  return IsActive() && GetControl()->kernel_may_access(address, bytes);
+}
+
 std::uint64_t Sim::KernelContextId() { return IsActive() ? GetControl()->kernel_context_id() : 0; }
 
 CUresult Sim::ReadTexture(CUtexObject texture, float x, float y, float texel[4]) {

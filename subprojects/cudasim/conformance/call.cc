@@ -166,9 +166,9 @@ Then CameFrom(size_t graph) {
 
 const std::vector<Room>& Rooms() {
   static const std::vector<Room> rooms = {
-      ContextRoom(), PrimaryRoom(), StreamRoom(),  EventRoom(), MemoryRoom(),
-      ErrorRoom(),   RuntimeRoom(), CaptureRoom(), GraphRoom(), PoolRoom(),
-      GreenRoom(),   CodeRoom(),    NodeRoom(),
+      ContextRoom(), PrimaryRoom(), StreamRoom(),  EventRoom(),  MemoryRoom(),
+      ErrorRoom(),   RuntimeRoom(), CaptureRoom(), GraphRoom(),  PoolRoom(),
+      GreenRoom(),   CodeRoom(),    NodeRoom(),    DeviceRoom(),
   };
   return rooms;
 }

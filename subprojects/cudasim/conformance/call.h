@@ -227,6 +227,7 @@ Room NodeRoom();
 Room PoolRoom();
 Room GreenRoom();
 Room CodeRoom();
+Room DeviceRoom();
 const std::vector<Room>& Rooms();
 const Call* FindCall(const std::string& name);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """conformance.py record PROGRAM FILE [--seed S] [--first F] [--sequences N] [--calls M] [--jobs J] [--seconds T]
+                      [--devices D]
 conformance.py replay PROGRAM FILE... [--known FILE] [--part I/N] [--seconds T] [--jobs J]
 
 record: what the driver on the library path answers to sequences of calls, into FILE (.xz). A sequence that
@@ -24,8 +25,8 @@ import tempfile
 import time
 
 
-def described(program):
-    lines = subprocess.check_output([program, "describe"], text=True)
+def described(program, devices):
+    lines = subprocess.check_output([program, "describe", "--devices", str(devices)], text=True)
     try:
         release = subprocess.check_output(
             ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], text=True).split()[0]
@@ -59,8 +60,8 @@ class Recorder:
     def play(self, first, count, *extra):
         with tempfile.NamedTemporaryFile("r", errors="replace") as answers:
             command = [self.options.program, "play", "--seed", self.options.seed, "--first", first, "--sequences", count,
-                       "--calls", self.options.calls, "--seconds", max(1, int(self.end - time.monotonic())),
-                       "--answers", answers.name, *extra]
+                       "--calls", self.options.calls, "--devices", self.options.devices,
+                       "--seconds", max(1, int(self.end - time.monotonic())), "--answers", answers.name, *extra]
             done = subprocess.run([str(word) for word in command], text=True, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
             return done, sequences_in(answers.read())
@@ -94,7 +95,7 @@ class Recorder:
 
 
 def record(options):
-    head = described(options.program)
+    head = described(options.program, options.devices)
     recorder = Recorder(options)
     start = time.monotonic()
     recorder.record()
@@ -143,7 +144,9 @@ def number_of(sequence):
 def compare(program, head, sequences):
     """(output, calls, sequences, numbers of those that differ); one that ends the process differs."""
     gpu = "H200" if re.search(r"^% gpu .*H200", head, re.M) else "H100"  # of which the simulation has both
-    run = subprocess.run([program, "replay"], input=head + "".join(sequences), text=True, errors="replace",
+    devices = re.search(r"^% devices (\d+)", head, re.M)
+    run = subprocess.run([program, "replay", "--devices", devices[1] if devices else "1"],
+                         input=head + "".join(sequences), text=True, errors="replace",
                          env=dict(os.environ, CUDASIM_GPU=gpu),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     counts = COUNTS.search(run.stdout)
@@ -190,6 +193,7 @@ def main():
     parser.add_argument("--sequences", type=int, default=80)
     parser.add_argument("--calls", type=int, default=250)
     parser.add_argument("--seconds", type=int, default=3600)
+    parser.add_argument("--devices", type=int, choices=[1, 2], default=1)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--known", type=pathlib.Path)

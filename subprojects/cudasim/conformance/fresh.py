@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""fresh.py PROGRAM SIMDIR [--seed S] [--sequences N] [--seconds T] [--jobs J]
+"""fresh.py PROGRAM SIMDIR [--seed S] [--sequences N] [--seconds T] [--jobs J] [--devices D]
 
 Plays sequences that nobody has recorded on the driver on the library path, J at a time, for T seconds at most, and
 then on the simulation in the folder SIMDIR, and compares the answers. The seed is the time, unless told.
@@ -30,15 +30,16 @@ def main():
     parser.add_argument("--sequences", type=int, default=800)
     parser.add_argument("--seconds", type=int, default=180)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--devices", type=int, choices=[1, 2], default=1)
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         recording = pathlib.Path(directory) / "fresh.xz"
-        # The simulation that replays has one device.
-        device = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        # As many as the simulation that replays has.
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(",")[:options.devices]
         return (conformance("record", options.program, recording, "--seed", options.seed,
                             "--sequences", options.sequences, "--seconds", options.seconds, "--jobs", options.jobs,
-                            CUDA_VISIBLE_DEVICES=device) or
+                            "--devices", options.devices, CUDA_VISIBLE_DEVICES=",".join(visible)) or
                 conformance("replay", options.program, recording, LD_LIBRARY_PATH=str(options.simdir.resolve())))
 
 

@@ -32,6 +32,10 @@ struct Place {
 };
 Place users[2];
 Place primary;
+// Of device 1, if there are two.
+CUcontext far_context = nullptr;
+CUstream far_stream = nullptr;
+CUdeviceptr far_memory = 0;
 int contexts_made = 0;
 bool holds_primary = false;
 
@@ -91,6 +95,35 @@ bool Restore(const Place& place) {
   RAW(cuCtxSetSharedMemConfig)(CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE);
   if (place.context != primary.context) RAW(cuCtxSetFlags)(0);
   return is_restored;
+}
+
+void CreateFar() {
+  ++contexts_made;
+  Must(RAW(cuCtxCreate)(&far_context, nullptr, 0, 1), "cuCtxCreate on device 1");
+  Must(RAW(cuStreamCreate)(&far_stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate on device 1");
+  Must(RAW(cuMemAlloc)(&far_memory, kBufferBytes), "cuMemAlloc on device 1");
+  Must(RAW(cuCtxPopCurrent)(nullptr), "cuCtxPopCurrent");
+}
+
+// What device 1 was given access to, before it ends.
+void CloseFar(World* world) {
+  if (far_context == nullptr) return;
+  RAW(cuCtxPushCurrent)(far_context);
+  for (const char kind : {'C', 'P'}) {
+    for (const Object* context : world->All(kind)) {
+      RAW(cuCtxDisablePeerAccess)(reinterpret_cast<CUcontext>(context->handle));
+    }
+  }
+  RAW(cuCtxPopCurrent)(nullptr);
+  CUmemAccessDesc none = {};
+  none.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  RAW(cuMemPoolSetAccess)
+  (reinterpret_cast<CUmemoryPool>(world->Find({'Q', 1})->handle), &none, 1);
+  for (Object* memory : world->All('W')) {
+    RAW(cuMemUnmap)(memory->handle, memory->size);
+    RAW(cuMemAddressFree)(memory->handle, memory->size);
+    memory->is_alive = false;
+  }
 }
 
 // On each thread, before anything else: captures end, the stack is empty.
@@ -161,6 +194,7 @@ void DestroyObjects(World* world) {
   for (Object* memory : world->All('M')) RAW(cuMemFree)(memory->handle);
   DestroyAll<void*>(world, 'H', RAW(cuMemFreeHost));
   for (unsigned char* buffer : buffers) RAW(cuMemHostUnregister)(buffer);
+  CloseFar(world);
   DestroyAll<CUgreenCtx>(world, 'G', RAW(cuGreenCtxDestroy));
   ClosePools(world);
 }
@@ -222,12 +256,18 @@ void CheckCaptures() {
 
 }  // namespace
 
+int& Devices() {
+  static int devices = 1;
+  return devices;
+}
+
 int ContextsMade() { return contexts_made; }
 
 void Open(World* world) {
   if (users[0].context == nullptr) {
     Must(RAW(cuInit)(0), "cuInit");
     for (Place& user : users) Create(&user);
+    if (Devices() > 1) CreateFar();
     HoldPrimary();
     if (world->cost == Cost::kExpensive) DropPrimary();
   }
@@ -245,6 +285,10 @@ void Open(World* world) {
     Object& buffer = world->Add({'B', i + 1}, reinterpret_cast<std::uintptr_t>(buffers[i]));
     buffer.size = kBufferBytes;
   }
+  if (Devices() == 1) return;
+  world->Add({'D', 1}, reinterpret_cast<std::uintptr_t>(far_context));
+  world->Add({'T', 1}, reinterpret_cast<std::uintptr_t>(far_stream));
+  world->Add({'O', 1}, static_cast<std::uintptr_t>(far_memory)).size = kBufferBytes;
 }
 
 void Close(World* world, Threads* threads) {

@@ -11,8 +11,12 @@
 
 namespace conformance {
 
+// 1, or 2: sequences are then of two devices. Set once, before anything else.
+int& Devices();
+
 // Puts what there is at the start of a sequence into `world`: user contexts C1 and C2, the primary
-// context P1 (active in a cheap sequence), host memory B1 to B4.
+// context P1 (active in a cheap sequence), host memory B1 to B4; and on a second device the context
+// D1, with the stream T1 and memory O1.
 void Open(World* world);
 
 // Destroys what the sequence left. Ends the process with code 3 if a context cannot be used any

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // conformance play [--seed S] [--first F] [--sequences N] [--calls M] [--seconds T]
-//     [--answers FILE] [--trace]
+//     [--devices D] [--answers FILE] [--trace]
 //     Plays sequences F to F + N - 1 of M calls each; none begins after T seconds. FILE gets the
 //     answers, and for each sequence a line "#number" before and a line "." after them. --trace
 //     prints the calls, too.
@@ -12,6 +12,8 @@
 //     The GPU and the versions of driver and runtime.
 // conformance script [--expensive]
 //     Plays the steps on standard input, as the other two print them.
+//
+// --devices, of each: 1 unless it is 2.
 //
 // Which driver and runtime: the first ones on the library path.
 
@@ -95,7 +97,8 @@ int Describe() {
   RAW(cuDeviceGetName)(name, sizeof(name), 0);
   RAW(cuDriverGetVersion)(&driver);
   cudaRuntimeGetVersion(&runtime);
-  std::printf("%% gpu %s\n%% cuda %d\n%% runtime %d\n", name, driver, runtime);
+  std::printf("%% gpu %s\n%% cuda %d\n%% runtime %d\n%% devices %d\n", name, driver, runtime,
+              Devices());
   for (const PlanRow& row : PlanOfAllCalls()) {
     std::printf("%% row %s %zu %d\n", row.call->name, row.room, row.weight);
   }
@@ -309,8 +312,13 @@ int Main(int count, char** arguments) {
 }  // namespace conformance
 
 int main(int count, char** arguments) {
-  // Of the simulation: one device, as there was for the recording; kernels compute nothing.
-  setenv("CUDASIM_DEVICES", "1", 1);
+  for (int i = 2; i + 1 < count; ++i) {
+    if (std::string(arguments[i]) == "--devices") {
+      conformance::Devices() = std::atoi(arguments[i + 1]) == 2 ? 2 : 1;
+    }
+  }
+  // Of the simulation: the devices that there were for the recording; kernels compute nothing.
+  setenv("CUDASIM_DEVICES", conformance::Devices() == 2 ? "2" : "1", 1);
   setenv("CUDASIM_UNKNOWN_KERNELS", "skip", 1);
   // Of a driver: contexts are then made in a third of the time.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);

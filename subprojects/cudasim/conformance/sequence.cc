@@ -197,6 +197,7 @@ std::optional<Step> DrawStep(const Plan& plan, int thread, World& world, Rng* rn
 Plan PlanOfAllCalls() {
   Plan plan;
   for (size_t room = 0; room < Rooms().size(); ++room) {
+    if (Devices() == 1 && Rooms()[room].name == std::string("devices")) continue;
     for (const Call& call : Rooms()[room].calls) plan.push_back({&call, room, call.weight});
   }
   return plan;

@@ -23,6 +23,8 @@ namespace conformance {
 // | N    | node                    | X    | executable graph                 |
 // | L    | module                  | F    | function                         |
 // | Y    | library                 | K    | kernel of a library              |
+// | D    | context of device 1     | T    | stream of that                   |
+// | O    | memory of that          | W    | mapped memory of device 0        |
 struct Value {
   static constexpr char kNumber = '#';
 

@@ -487,6 +487,7 @@ BOOST_AUTO_TEST_CASE(a_stand_in_sees_the_launch, *OnlySim()) {
   BOOST_TEST(last_launch.cooperative);
   BOOST_TEST(last_context_id == IdOf(launcher.context.get()));
   BOOST_TEST(Sim::KernelContextId() == 0u);
+  BOOST_TEST(!Sim::KernelReaches(&last_context_id, 1));
   OK(LaunchOn(launcher.stream, launcher.Function("nothing")));
   BOOST_TEST(last_launch.cluster[0] == 1u);
   BOOST_TEST(!last_launch.cooperative);

@@ -2,7 +2,12 @@
 //
 // The user's own memory, pinned with cuMemHostRegister: whose it is, and how long.
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "test/facts.h"
 
@@ -37,6 +42,42 @@ void CheckIsOf(CUcontext context, CUdeviceptr base, size_t size) {
     BOOST_TEST(Attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer) == size);
   }
   BOOST_TEST(!IsKnown(base + size));
+}
+
+// A file of a few pages, on a disk: the working directory is that of a build. It is deleted.
+class DiskFile {
+ public:
+  DiskFile() {
+    char name[] = "./cudasim-pages-XXXXXX";
+    file_ = mkstemp(name);
+    BOOST_REQUIRE(file_ >= 0);
+    unlink(name);
+    BOOST_REQUIRE(ftruncate(file_, Pages::kSize) == 0);
+  }
+  ~DiskFile() { close(file_); }
+  DiskFile(const DiskFile&) = delete;
+  DiskFile& operator=(const DiskFile&) = delete;
+
+  int get() const { return file_; }
+
+ private:
+  int file_ = -1;
+};
+
+bool IsOnDisk() {
+  constexpr long kTmpfs = 0x01021994;
+  struct statfs of = {};
+  return statfs(".", &of) == 0 && of.f_type != kTmpfs;
+}
+
+// What cuMemHostRegister says of a mapping, which is undone.
+CUresult Register(int protection, int mapping, int file, unsigned flags) {
+  void* const pages = mmap(nullptr, Pages::kSize, protection, mapping, file, 0);
+  BOOST_REQUIRE(pages != MAP_FAILED);
+  const CUresult code = RAW(cuMemHostRegister)(pages, Pages::kSize, flags);
+  if (code == CUDA_SUCCESS) OK(RAW(cuMemHostUnregister)(pages));
+  munmap(pages, Pages::kSize);
+  return code;
 }
 
 unsigned FlagsOf(void* pointer) {
@@ -87,6 +128,41 @@ BOOST_AUTO_TEST_CASE(it_is_the_current_contexts) {
   OK(RAW(cuMemHostUnregister)(pages.base));  // also with nothing current
   BOOST_TEST(!IsKnown(pages.address()));
   IS(RAW(cuMemHostUnregister)(pages.base), HOST_MEMORY_NOT_REGISTERED);
+}
+
+// Measured on an H200, driver 580.159.04, where
+// CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED is 1. The kernel keeps pages in place to be
+// written only where they may be, and not those of a shared mapping that it writes back to a disk.
+BOOST_AUTO_TEST_CASE(pages_of_a_file_on_disk,
+                     *cudasim_test::OnlyIf(IsOnDisk, "the working directory is not on a disk")) {
+  const OwnContext owner;
+  const DiskFile file;
+  SetStack({owner.get()});
+  constexpr unsigned kReadOnly = CU_MEMHOSTREGISTER_READ_ONLY;
+  constexpr int kBoth = PROT_READ | PROT_WRITE;
+  for (const int mapping : {MAP_PRIVATE, MAP_SHARED}) {
+    IS(Register(PROT_READ, mapping, file.get(), 0), INVALID_VALUE);
+    OK(Register(PROT_READ, mapping, file.get(), kReadOnly));
+    OK(Register(kBoth, mapping, file.get(), kReadOnly));
+  }
+  OK(Register(kBoth, MAP_PRIVATE, file.get(), 0));
+  IS(Register(kBoth, MAP_SHARED, file.get(), 0), INVALID_VALUE);
+  SetStack({});
+}
+
+// Not measured: as Linux keeps pages in place (check_vma_flags() in mm/gup.c).
+BOOST_AUTO_TEST_CASE(pages_of_memory_that_is_shared) {
+  const OwnContext owner;
+  SetStack({owner.get()});
+  constexpr unsigned kReadOnly = CU_MEMHOSTREGISTER_READ_ONLY;
+  constexpr int kShared = MAP_SHARED | MAP_ANONYMOUS;
+  for (const unsigned flags : {0u, kReadOnly}) {
+    OK(Register(PROT_READ | PROT_WRITE, kShared, -1, flags));
+    IS(Register(PROT_NONE, kShared, -1, flags), INVALID_VALUE);
+  }
+  IS(Register(PROT_READ, kShared, -1, 0), INVALID_VALUE);
+  OK(Register(PROT_READ, kShared, -1, kReadOnly));
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_portable_one_is_its_contexts_too) {
@@ -254,6 +330,33 @@ BOOST_AUTO_TEST_CASE(under_a_green_context_it_is_the_primarys) {
   OK(RAW(cuMemHostUnregister)(pages.base));
   SetStack({});
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+// What is allocated on the host, too, although others used it. Measured on an H200, driver
+// 580.159.04.
+BOOST_AUTO_TEST_CASE(portable_memory_goes_with_its_context) {
+  constexpr size_t kBytes = size_t{2} << 20;
+  const OwnContext user;
+  void* memory = nullptr;
+  {
+    const OwnContext owner;
+    SetStack({owner.get()});
+    OK(RAW(cuMemHostAlloc)(&memory, kBytes, CU_MEMHOSTALLOC_PORTABLE));
+    SetStack({user.get()});
+    CUdeviceptr device = 0;
+    OK(RAW(cuMemHostGetDevicePointer)(&device, memory, 0));
+    OK(RAW(cuMemsetD8)(device, 1, kBytes));
+    OK(RAW(cuCtxSynchronize)());
+    SetStack({});
+  }
+  OwnContext::DestroyIdle();
+  BOOST_TEST(!IsKnown(reinterpret_cast<CUdeviceptr>(memory)));
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  BOOST_TEST_REQUIRE(zeros >= 0);
+  BOOST_TEST(read(zeros, memory, 16) == -1);
+  BOOST_TEST(errno == EFAULT);
+  close(zeros);
+  IS(RAW(cuMemFreeHost)(memory), INVALID_VALUE);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

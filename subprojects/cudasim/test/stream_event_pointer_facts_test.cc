@@ -84,6 +84,23 @@ BOOST_AUTO_TEST_CASE(a_special_stream_is_the_current_contexts) {
   SetStack({});
 }
 
+// Measured on an H200, driver 580.159.04.
+BOOST_AUTO_TEST_CASE(ids_of_streams_only_rise) {
+  const OwnContext contexts[2];
+  unsigned long long last = 0;
+  for (int i = 0; i < 200; ++i) {
+    SetStack({contexts[i % 2].get()});
+    CUstream stream = nullptr;
+    OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    unsigned long long id = 0;
+    OK(RAW(cuStreamGetId)(stream, &id));
+    BOOST_TEST(id > last);
+    last = id;
+    OK(RAW(cuStreamDestroy)(stream));
+  }
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(a_created_stream_works_without_a_current_context) {
   Owner owner;
   OK(RAW(cuStreamQuery)(owner.stream));

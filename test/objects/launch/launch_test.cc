@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(memory_of_another_device_is_refused, *NeedsDevices(2)) {
   const Undisturbed undisturbed;
   REFUSES(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, buffer),
           kInvalidArgument, "parameter 3 of 3 is device memory of device 1",
-          "stream is of device 0", "DevicePtr");
+          "stream is of device 0", "DevicePtr", "PeerAccess::Enable");
   REFUSES(Launch(kernel, counter.shape(), StreamRef::Borrow(far.stream(), far.ref()), kCount,
                  kValue, counter.buffer().view()),
           kInvalidArgument, "parameter 3 of 3 is device memory of device 0",
@@ -147,6 +147,55 @@ BOOST_AUTO_TEST_CASE(memory_of_another_device_is_refused, *NeedsDevices(2)) {
   const auto view = cuguest::DeviceView<unsigned>::Borrow(pinned.data(), kCount).value();
   SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, view));
   SUCCEEDS(counter.stream().Synchronize());
+}
+
+// The text says what gives access; with it a DevicePtr is taken, and the kernel reaches the memory.
+BOOST_AUTO_TEST_CASE(memory_that_was_given_access, *NeedsDevices(2)) {
+  Counter counter;
+  const Owner far(1);
+  const Kernel& kernel = counter.kernel();
+  const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr of_pool = 0;
+  OK(RAW(cuMemPoolCreate)(&pool, &properties));
+  OK(RAW(cuMemAllocFromPoolAsync)(&of_pool, kCount * sizeof(unsigned), pool, far.stream()));
+  OK(RAW(cuMemsetD32Async)(of_pool, 0, kCount, far.stream()));
+  OK(RAW(cuStreamSynchronize)(far.stream()));
+  const Virtual range(1);
+  const CUdeviceptr mapped = range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
+  far.Enter();
+  OK(RAW(cuMemsetD32)(mapped, 0, kCount));
+  OK(RAW(cuCtxSynchronize)());
+  SetStack({});
+  struct Given {
+    CUdeviceptr memory;
+    const char* by;
+  };
+  for (const Given& given :
+       {Given{of_pool, "cuMemPoolSetAccess"}, Given{mapped, "cuMemSetAccess"}}) {
+    const auto view = cuguest::DeviceView<unsigned>::Borrow(given.memory, kCount).value();
+    REFUSES(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue, view),
+            kInvalidArgument, "of device 1", "stream is of device 0", given.by);
+    if (given.memory == of_pool) {
+      OK(RAW(cuMemPoolSetAccess)(pool, &access, 1));
+    } else {
+      OK(RAW(cuMemSetAccess)(mapped, kUnit, &access, 1));
+    }
+    SUCCEEDS(Launch(kernel, counter.shape(), counter.stream(), kCount, kValue,
+                    DevicePtr<unsigned>(given.memory)));
+    SUCCEEDS(counter.stream().Synchronize());
+    far.Enter();
+    const absl::StatusOr<Counts> counts = Download(view);
+    SetStack({});
+    BOOST_TEST_REQUIRE(counts.ok(), counts.status().ToString());
+    BOOST_TEST((*counts == Counts(kCount, kValue)));
+  }
+  OK(RAW(cuMemFree)(of_pool));
+  OK(RAW(cuMemPoolDestroy)(pool));
 }
 
 // One kernel in the contexts of two streams, with variables of its own in each.

@@ -57,6 +57,9 @@ inline CUresult CountUp(const SimLaunch& launch) {
   const unsigned threads = launch.grid[0] * launch.block[0];
   const unsigned count = std::min(threads, Parameter<unsigned>(launch, 0));
   auto* const counts = Parameter<unsigned*>(launch, 2);
+  if (count != 0 && !Sim::KernelReaches(counts, count * sizeof(unsigned))) {
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  }
   for (unsigned i = 0; i < count; ++i) {
     __atomic_fetch_add(counts + i, Parameter<unsigned>(launch, 1), __ATOMIC_RELAXED);
   }

@@ -20,6 +20,7 @@
 #include "driver/launch/launch_config.h"
 #include "driver/launch/launch_parameters.h"
 #include "driver/memory/memory.h"
+#include "driver/memory/reach.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 
@@ -27,14 +28,6 @@ namespace cudasim::driver {
 namespace {
 
 thread_local const RunningKernel* this_kernel = nullptr;
-
-bool IsOnThisDevice(const Allocation& memory, const Incarnation& kernel) {
-  const bool is_of_device = !memory.IsOnHost() && !memory.IsManaged();
-  if (!is_of_device || memory.device == kernel.context->device()) return true;
-  const bool has_context = memory.kind != MemoryKind::kPool && memory.kind != MemoryKind::kMapped &&
-                           memory.kind != MemoryKind::kGraph;
-  return !has_context || IsPeer(kernel.id, memory.incarnation.id);
-}
 
 }  // namespace
 
@@ -58,10 +51,8 @@ bool FindVariableOfKernel(const char* name, void** address, size_t* size) {
 
 bool KernelMayAccess(const void* address, size_t bytes) {
   const auto base = reinterpret_cast<std::uintptr_t>(address);
-  Allocation memory;
-  return this_kernel != nullptr && Memory::Find(base, &memory) &&
-         IsOnThisDevice(memory, this_kernel->incarnation) &&
-         Memory::Reaches(base, bytes, Memory::kWrite);
+  return this_kernel != nullptr && Memory::Reaches(base, bytes, Memory::kWrite) &&
+         IsWithinReach(Touch::kKernel, base, bytes, Memory::kWrite, this_kernel->incarnation);
 }
 
 std::uint64_t ContextIdOfKernel() {

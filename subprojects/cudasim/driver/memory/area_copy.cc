@@ -10,7 +10,7 @@
 #include "driver/memory/array.h"
 #include "driver/memory/copy.h"
 #include "driver/memory/memory.h"
-#include "driver/memory/pool.h"
+#include "driver/memory/reach.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
@@ -105,6 +105,15 @@ bool FindPlace(const Side& side, const Extent& extent, unsigned access, Place* p
   return false;
 }
 
+bool IsSideWithinReach(const Side& side, const Extent& extent, unsigned access,
+                       const Incarnation& from) {
+  Place place;
+  size_t offset = 0;
+  size_t bytes = 0;
+  return side.type == CU_MEMORYTYPE_ARRAY || !FindRange(side, extent, &place, &offset, &bytes) ||
+         IsWithinReach(Touch::kCopy, side.address + offset, bytes, access, from);
+}
+
 struct AreaCopy {
   Side to;
   Side from;
@@ -118,6 +127,10 @@ struct AreaCopy {
     Place to_place;
     Place from_place;
     return FindPlaces(&to_place, &from_place);
+  }
+  bool IsWithinReachOf(const Incarnation& place) const {
+    return IsSideWithinReach(to, extent, Memory::kWrite, place) &&
+           IsSideWithinReach(from, extent, Memory::kRead, place);
   }
   void Run() const {
     Place to_place;
@@ -163,10 +176,6 @@ Side OnDevice(CUdeviceptr address) {
 }
 Side OnHost(const void* pointer) {
   return {CU_MEMORYTYPE_HOST, reinterpret_cast<CUdeviceptr>(pointer), nullptr, 0, 0, 0, 0, 0, 0};
-}
-
-bool IsSideWithinReach(const Side& side, CUdevice device) {
-  return side.type == CU_MEMORYTYPE_ARRAY || IsWithinReach(side.address, device);
 }
 
 Location LocationOfSide(const Side& side) {
@@ -217,9 +226,11 @@ Work ToWork(const AreaCopy& copy, const Incarnation& incarnation) {
   return work;
 }
 
-CUresult Submit(const AreaCopy& copy, CUstream handle, const Stream& stream, Form form) {
+CUresult Submit(const AreaCopy& copy, CUstream handle, const Stream& stream, Form form,
+                bool by_peers = false) {
   if (copy.extent.IsEmpty()) return CUDA_SUCCESS;
-  if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
+  const bool reaches = by_peers || copy.IsWithinReachOf(stream.incarnation);
+  if (!reaches || !copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
   TaskPointer task;
   const CUresult submitted = Submit(handle, stream, ToWork(copy, stream.incarnation), &task);
   const bool waits =
@@ -233,12 +244,8 @@ CUresult CopyDescribed(const Description* description, CUstream handle, Form for
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (description == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const AreaCopy copy = ToCopy(*description);
-  const CUdevice device = stream.incarnation.context->device();
   const bool by_peers = std::is_same_v<Description, CUDA_MEMCPY3D_PEER>;
-  const bool reaches =
-      by_peers || (IsSideWithinReach(copy.to, device) && IsSideWithinReach(copy.from, device));
-  return reaches ? Submit(copy, handle, stream, form) : CUDA_ERROR_INVALID_VALUE;
+  return Submit(ToCopy(*description), handle, stream, form, by_peers);
 }
 
 // Within the first row of an array, whatever rows it has (measured on an H200, driver
@@ -281,6 +288,10 @@ CUresult MakeCopyWork(const CUDA_MEMCPY3D& params, const Incarnation& named, Wor
   const AreaCopy copy = ToCopy(params);
   if (copy.extent.IsEmpty()) return CUDA_ERROR_INVALID_VALUE;
   *work = ToWork(copy, named);
+  work->is_valid = [=] {
+    const bool reaches = named.context == nullptr || copy.IsWithinReachOf(named);
+    return reaches && copy.IsValid();
+  };
   return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -15,7 +15,7 @@
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
-#include "driver/memory/pool.h"
+#include "driver/memory/reach.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -110,6 +110,10 @@ struct Copy {
   std::shared_ptr<const std::vector<unsigned char>> staged = nullptr;
 
   bool IsValid() const { return CanCopy(to, to_end, from, from_end, bytes); }
+  bool IsWithinReachOf(const Incarnation& place) const {
+    return IsWithinReach(Touch::kCopy, to, bytes, Memory::kWrite, place) &&
+           IsWithinReach(Touch::kCopy, from, bytes, Memory::kRead, place);
+  }
   void Locate(Form form) {
     to_location = LocationOf(to);
     from_location = LocationOf(from);
@@ -169,10 +173,7 @@ CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
 CUresult CopyWithinReach(const Copy& copy, CUstream handle, Form form) {
   Stream stream;
   if (copy.bytes != 0 && FindStreamToCopyIn(handle, &stream) == CUDA_SUCCESS) {
-    const CUdevice device = stream.incarnation.context->device();
-    if (!IsWithinReach(copy.to, device) || !IsWithinReach(copy.from, device)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!copy.IsWithinReachOf(stream.incarnation)) return CUDA_ERROR_INVALID_VALUE;
   }
   return CopyInStream(copy, handle, form);
 }
@@ -200,18 +201,11 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
   return code != CUDA_SUCCESS ? code : CheckPeer(from);
 }
 
-// Device memory of another device than the one that works is INVALID_VALUE, unless it is a pool's
-// that this one was given access to (measured on two H200, driver 580.159.04); and so is a host
-// pool's that the device was given no access to (on an H100).
-bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
+bool CanFill(CUdeviceptr address, size_t bytes, const Incarnation& place) {
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return IsReachedPlain(address, bytes);
-  const bool is_pools = allocation.kind == MemoryKind::kPool;
-  if (is_pools && !PoolReaches(allocation.pool, device)) return false;
-  const bool anywhere =
-      allocation.IsOnHost() || allocation.IsManaged() || allocation.lies_on_host || is_pools;
-  return (anywhere || allocation.device == device) &&
-         Memory::Reaches(address, bytes, Memory::kWrite);
+  return Memory::Reaches(address, bytes, Memory::kWrite) &&
+         IsWithinReach(Touch::kFill, address, bytes, Memory::kWrite, place);
 }
 
 // Rows of elements; the pitch of one row says nothing.
@@ -223,11 +217,11 @@ struct Area {
 };
 
 template <typename Element>
-bool CanFillWith(const Area& area, CUdevice device) {
+bool CanFillWith(const Area& area, const Incarnation& place) {
   size_t bytes = 0;
   return area.to % sizeof(Element) == 0 && area.width <= ThisGpu().memory / sizeof(Element) &&
          AreaBytes(area.width * sizeof(Element), area.height, area.pitch, &bytes) &&
-         CanFill(area.to, bytes, device);
+         CanFill(area.to, bytes, place);
 }
 
 template <typename Element>
@@ -248,7 +242,6 @@ bool WaitsForFill(Form form, CUdeviceptr address) {
 
 template <typename Element>
 Work FillWork(const Area& area, Element value, const Incarnation& incarnation) {
-  const CUdevice device = incarnation.context->device();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMSET;
   work.incarnation = incarnation;
@@ -256,9 +249,9 @@ Work FillWork(const Area& area, Element value, const Incarnation& incarnation) {
     params->memset = {area.to,    area.pitch,  static_cast<unsigned>(value), sizeof(Element),
                       area.width, area.height, incarnation.context->handle()};
   };
-  work.is_valid = [=] { return CanFillWith<Element>(area, device); };
+  work.is_valid = [=] { return CanFillWith<Element>(area, incarnation); };
   work.run = [=](CUstream) {
-    PanicUnless(CanFillWith<Element>(area, device));
+    PanicUnless(CanFillWith<Element>(area, incarnation));
     PanicUnlessMapped(area.to);
     Fill(area, value);
   };

@@ -17,6 +17,7 @@
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/pool.h"
+#include "driver/memory/reach.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/schedule.h"
 
@@ -266,12 +267,15 @@ bool Memory::Reaches(std::uintptr_t address, size_t bytes, unsigned access) {
   return false;
 }
 
-void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
+void Memory::SetAccess(std::uintptr_t base, unsigned access,
+                       const std::array<unsigned char, kMaxDevices>& device_access,
+                       bool host_access) {
   MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.by_base.find(base);
   if (found == table.by_base.end()) return;
   found->second.access = access;
+  found->second.device_access = device_access;
   found->second.host_access = host_access;
 }
 
@@ -397,7 +401,7 @@ CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address
   Allocation allocation;
   const bool is_found = Memory::Find(address, &allocation) && !IsIdleMemory(allocation) &&
                         allocation.access != 0 &&
-                        IsWithinReach(address, incarnation.context->device());
+                        IsWithinReach(Touch::kCopy, address, 1, Memory::kRead, incarnation);
   if (!is_found) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (size != nullptr) *size = allocation.size;

@@ -8,12 +8,14 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 
 #include "driver/context/context.h"
+#include "driver/context/device.h"
 #include "driver/memory/pool_file.h"
 #include "driver/memory/shared_file.h"
 #include "driver/stream/stream.h"
@@ -47,7 +49,9 @@ struct Allocation {
   std::shared_ptr<PoolFile> pool_file;  // nullptr but for memory of a pool that others may map
   std::uint64_t offset = 0;             // in it
   bool is_imported = false;             // it is another process's
-  unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
+  // Of a mapping: of any device, or the host; and what each device has.
+  unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  std::array<unsigned char, kMaxDevices> device_access = {};
   SharedFile shared;          // its file is -1 but for device memory that was exported
   bool synchronizes = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   // Of a pool or a mapping whose pages are the host's.
@@ -65,6 +69,9 @@ struct Allocation {
     return kind == MemoryKind::kVariable || kind == MemoryKind::kManagedVariable;
   }
   bool IsOnHost() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
+  unsigned AccessFrom(CUdevice from) const {
+    return kind == MemoryKind::kMapped ? device_access[static_cast<size_t>(from)] : access;
+  }
   bool Contains(std::uintptr_t address, size_t bytes) const {
     return address - base < size && bytes <= size - (address - base);
   }
@@ -95,13 +102,16 @@ class Memory {
   // The allocation around an address. The copy stays right until somebody frees it.
   static bool Find(std::uintptr_t address, Allocation* allocation);
 
-  // Whether the range lies in one allocation, or in mappings side by side, and the
-  // device may do with it what `access` (a bit of CUmemAccess_flags) says.
+  // Whether the range lies in one allocation, or in mappings side by side, and some device, or
+  // the host, may do with it what `access` (a bit of CUmemAccess_flags) says. Which one: reach.h.
   static constexpr unsigned kRead = 1;
   static constexpr unsigned kWrite = 2;
   static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
-  static void SetAccess(std::uintptr_t base, unsigned access, bool host_access);
+  // Of the mapping that begins there, as in Allocation.
+  static void SetAccess(std::uintptr_t base, unsigned access,
+                        const std::array<unsigned char, kMaxDevices>& device_access,
+                        bool host_access);
 
   // For other processes: all of the device memory around the address. INVALID_VALUE if that is no
   // memory of cuMemAlloc, or OUT_OF_MEMORY.

@@ -70,8 +70,10 @@ Value HostPointer(const Allocation& allocation, std::uintptr_t address) {
 
 // Of the current context's device; of mapped memory without one: none.
 unsigned AccessOf(const Allocation& allocation) {
-  const bool asks = allocation.kind == MemoryKind::kMapped;
-  return !asks || HasLivingCurrent() ? allocation.access : 0;
+  if (allocation.kind != MemoryKind::kMapped) return allocation.access;
+  Incarnation incarnation;
+  const bool has_current = CurrentAlive(&incarnation) == CUDA_SUCCESS;
+  return has_current ? allocation.AccessFrom(incarnation.context->device()) : 0;
 }
 
 Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,

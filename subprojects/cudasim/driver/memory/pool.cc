@@ -300,12 +300,6 @@ bool PoolReaches(CUmemoryPool pool, CUdevice device) {
   return ThePools().Reaches(pool, device);
 }
 
-bool IsWithinReach(CUdeviceptr address, CUdevice device) {
-  Allocation allocation;
-  return !Memory::Find(address, &allocation) || allocation.kind != MemoryKind::kPool ||
-         allocation.lies_on_host || PoolReaches(allocation.pool, device);
-}
-
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   const std::lock_guard<std::mutex> lock(pool_mutex);
   ThePools().GiveBack(pool, bytes);

@@ -23,11 +23,6 @@ void GiveBackToPool(CUmemoryPool pool, size_t bytes);
 // Whether the device has access to what the living allocations of `pool` are in.
 bool PoolReaches(CUmemoryPool pool, CUdevice device);
 
-// Whether copies on `device` by address find it: a pool's memory of another device they find if
-// that was given access; peer copies find all. Everything else they find (measured on two H200,
-// driver 580.159.04).
-bool IsWithinReach(CUdeviceptr address, CUdevice device);
-
 // What the pool's memory is in, if other processes may map that; nullptr if not, and for null.
 std::shared_ptr<PoolFile> FileOfPool(CUmemoryPool pool);
 

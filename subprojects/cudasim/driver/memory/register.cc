@@ -4,10 +4,15 @@
 // unregistered when that dies, also if it is portable (measured on an H100, driver
 // 580.159.04).
 
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
@@ -29,8 +34,54 @@ bool IsHostMemory(std::uintptr_t base, size_t bytes) {
   return true;
 }
 
-// Two ranges may share a page, but no byte. Memory that may only be read is not told
-// apart: a real driver refuses it without CU_MEMHOSTREGISTER_READ_ONLY.
+namespace {
+
+// A line of /proc/self/maps.
+struct Mapped {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::string access;  // "rw-p"
+  std::string path;    // of a file, or its name in brackets; or nothing
+
+  explicit Mapped(const std::string& line) {
+    std::istringstream words(line);
+    std::string offset, device, inode;
+    char dash = 0;
+    words >> std::hex >> begin >> dash >> end >> access >> offset >> device >> inode >> std::ws;
+    std::getline(words, path);
+  }
+  bool Has(char what) const { return access.find(what) != std::string::npos; }
+
+  // Whether the kernel writes changed pages of it to a file one day: not those of memory, also of
+  // the file systems that are.
+  bool IsWrittenBack() const {
+    if (!Has('s') || path.empty() || path[0] != '/') return false;
+    for (const char* memory : {"/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"}) {
+      if (path.compare(0, std::string(memory).size(), memory) == 0) return false;
+    }
+    struct statfs of = {};
+    const std::string folder = path.substr(0, path.rfind('/') + 1);  // the file may be deleted
+    return statfs(folder.c_str(), &of) != 0 ||
+           (of.f_type != TMPFS_MAGIC && of.f_type != RAMFS_MAGIC && of.f_type != HUGETLBFS_MAGIC);
+  }
+};
+
+// Whether the kernel keeps these pages in place for a device that reads, and unless `read_only`
+// also writes, them.
+bool CanBePinned(std::uintptr_t base, size_t bytes, bool read_only) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const Mapped mapped(line);
+    if (mapped.end <= base || mapped.begin >= base + bytes) continue;
+    if (!mapped.Has('r')) return false;
+    if (!read_only && (!mapped.Has('w') || mapped.IsWrittenBack())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Two ranges may share a page, but no byte.
 CUresult MemHostRegister(void* pointer, size_t bytes, unsigned flags) {
   // CU_MEMHOSTREGISTER_IOMEMORY is for the memory of other devices.
   constexpr unsigned kFlags =
@@ -40,7 +91,8 @@ CUresult MemHostRegister(void* pointer, size_t bytes, unsigned flags) {
   if (code != CUDA_SUCCESS) return code;
   allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
   if (pointer == nullptr || bytes == 0 || (flags & ~kFlags) != 0 ||
-      !IsHostMemory(allocation.base, bytes)) {
+      !IsHostMemory(allocation.base, bytes) ||
+      !CanBePinned(allocation.base, bytes, (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   allocation.kind = MemoryKind::kRegistered;

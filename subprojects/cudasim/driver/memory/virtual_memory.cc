@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -45,12 +46,12 @@ struct Physical {
 struct Mapping {
   AddressRange range;
   Handle handle = 0;
-  unsigned access[kMaxDevices] = {};  // CUmemAccess_flags
-  unsigned host_access = 0;           // of NUMA node 0, the only one
+  std::array<unsigned char, kMaxDevices> access = {};  // CUmemAccess_flags
+  unsigned host_access = 0;                            // of NUMA node 0, the only one
 
   unsigned Union() const {
     unsigned all = 0;
-    for (const unsigned one : access) all |= one;
+    for (const unsigned char one : access) all |= one;
     all |= host_access;
     return all;
   }
@@ -286,13 +287,17 @@ bool IsAccess(const CUmemAccessDesc& access) {
 
 void SetAccess(Mapping* mapping, const CUmemAccessDesc* access, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    unsigned& held =
-        IsHost(access[i].location) ? mapping->host_access : mapping->access[access[i].location.id];
-    held = static_cast<unsigned>(access[i].flags);
+    const auto flags = static_cast<unsigned char>(access[i].flags);
+    const CUmemLocation& location = access[i].location;
+    if (IsHost(location)) {
+      mapping->host_access = flags;
+    } else {
+      mapping->access[static_cast<size_t>(location.id)] = flags;
+    }
   }
   const unsigned all = mapping->Union();
   mprotect(PointerTo(mapping->range.base), mapping->range.size, ProtectionOf(all));
-  Memory::SetAccess(mapping->range.base, all, mapping->host_access != 0);
+  Memory::SetAccess(mapping->range.base, all, mapping->access, mapping->host_access != 0);
 }
 
 // Mappings begin and end where the range does; there may be holes between.
@@ -464,7 +469,8 @@ CUresult MemGetAccess(unsigned long long* flags, const CUmemLocation* location,
   const Lock lock(memory.mutex);
   const Mapping* mapping = memory.FindMapping(address);
   *flags = 0;  // also on failure
-  if (mapping != nullptr) *flags = is_node ? mapping->host_access : mapping->access[device];
+  if (mapping != nullptr)
+    *flags = is_node ? mapping->host_access : mapping->access[static_cast<size_t>(device)];
   return mapping != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -195,6 +195,12 @@ class Sim {
   /// In a kernel: the cuCtxGetId of the context that owns its module. 0 outside of one.
   [[nodiscard]] static std::uint64_t KernelContextId();
 
+  /// In a kernel: whether it may read and write these bytes, all of them. Where it may not, a GPU
+  /// ends in CUDA_ERROR_ILLEGAL_ADDRESS, which the kernel's function then returns: memory that was
+  /// freed or is not the driver's; of a pool or a mapping that its device was given no access to;
+  /// of a context of another device without peer access. False outside of a kernel.
+  [[nodiscard]] static bool KernelReaches(const void* address, size_t bytes);
+
   /// What a kernel reads of a texture object of its context (of the current one, outside a kernel),
   /// as tex2D<float4> does by point sampling at coordinates that are not normalised: of an array
   /// its first slice, or of pitched memory. A coordinate beyond the edge is that of the edge.
