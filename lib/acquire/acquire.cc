@@ -360,6 +360,7 @@ using internal::Failure;
 using Reason = Error::Reason;
 using Subject = Error::Subject;
 
+// Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 CUdeviceptr AddressOf(const void* pointer) {
   return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
 }

@@ -46,6 +46,7 @@ AcquiredGuard::AcquiredGuard(CUdeviceptr pointer, IfInactive if_inactive, GuardM
   EnterFound(internal::AcquireFromPointer(pointer, if_inactive, &asked), asked, mode, where);
 }
 
+// Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardMode mode,
                              Location where) noexcept
     : AcquiredGuard(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),

@@ -29,6 +29,7 @@ int cuguest_acquire_on(cuguest_acquired* acquired, int device, int if_inactive) 
   });
 }
 
+// Source: <cuda.h>, where a CUdeviceptr is this type on 64-bit platforms.
 int cuguest_acquire_from_pointer(cuguest_acquired* acquired, unsigned long long pointer,
                                  int if_inactive) {
   if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;

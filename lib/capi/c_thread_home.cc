@@ -62,6 +62,7 @@ int cuguest_thread_home_enter_stream(cuguest_thread_home* home, CUstream stream,
   return c::BindHome(home, cuguest::AcquireFromStream(stream), options, {file, line});
 }
 
+// Source: <cuda.h>, where a CUdeviceptr is this type on 64-bit platforms.
 int cuguest_thread_home_enter_pointer(cuguest_thread_home* home, unsigned long long pointer,
                                       int options, const char* file, int line) {
   const CUresult code = c::CanBind(home, options);

@@ -105,7 +105,7 @@ void AddSubject(const Error& error, Text* text) {
       (*text << "pointer ").AddAddress(error.handle)
           << ", which is memory of device " << error.device << " that no context owns";
       return;
-    case Subject::kStream:
+    case Subject::kStream:  // Round trip: Failure() has the number from a stream
       return AddStream(reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(error.handle)), text);
     case Subject::kPointer:
       (*text << "pointer ").AddAddress(error.handle);

@@ -64,6 +64,7 @@ CUresult End(const Slot& slot) {
     return ReleasePrimary(slot.GetDevice());
   }
   if (slot.is_retired.load(std::memory_order_relaxed) != 0) return CUDA_SUCCESS;  // it is gone
+  // Round trip: the slot has the number from a context.
   const auto handle = static_cast<std::uintptr_t>(slot.context.load(std::memory_order_relaxed));
   return DestroyLife(reinterpret_cast<CUcontext>(handle), slot.id.load(std::memory_order_relaxed));
 }

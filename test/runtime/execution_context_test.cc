@@ -7,12 +7,14 @@
 #include <type_traits>
 
 #include "cudasim/sim.h"
+#include "cudasim/sim_runtime.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/runtime/handle.h"
 #include "test/runtime/runtime.h"
+#include "test/support/capture.h"
 
 BOOST_AUTO_TEST_SUITE(execution_context)
 
@@ -20,6 +22,7 @@ namespace {
 
 using namespace cuguest_runtime_test;
 using cudasim::Sim;
+using cudasim::SimRuntime;
 using cudasim_test::CreateGreenExecutionContext;
 using cudasim_test::NeedsExecutionContexts;
 using cuguest::ContextGuard;
@@ -208,9 +211,8 @@ BOOST_AUTO_TEST_CASE(one_of_another_device_is_that_devices,
   SetStack({});
 }
 
-// As of a runtime whose handles are its own: here another incarnation begins between the answer of
-// the runtime and that of the driver.
-BOOST_AUTO_TEST_CASE(a_handle_with_another_id_is_not_taken, *NeedsExecutionContexts() * OnlySim()) {
+// Another incarnation begins between the answer of the runtime and that of the driver.
+BOOST_AUTO_TEST_CASE(a_reset_meanwhile_is_noticed, *NeedsExecutionContexts() * OnlySim()) {
   EndPrimary();
   const cudaExecutionContext_t execution = OfDevice();
   static int answers;
@@ -223,9 +225,54 @@ BOOST_AUTO_TEST_CASE(a_handle_with_another_id_is_not_taken, *NeedsExecutionConte
   });
   const auto context = ContextOf(execution);
   Sim::OnEveryCall(nullptr);
-  BOOST_TEST((context.status().code() == absl::StatusCode::kUnimplemented),
+  BOOST_TEST((cuguest::CodeOf(context.status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED),
              context.status().ToString());
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+// As of a runtime whose handles are its own. A driver that is given one ends the process.
+BOOST_AUTO_TEST_CASE(the_driver_sees_no_opaque_handle, *NeedsExecutionContexts() * OnlySim()) {
+  const auto primary = RetainPrimary();
+  const auto drivers = MakeGreen();
+  SimRuntime::TagExecutionContexts(true);
+  {
+    const RuntimesGreen green;
+    const Undisturbed undisturbed;
+    const cudaExecutionContext_t execution = ValueOf(ExecutionContextOf(First()));
+    BOOST_TEST(static_cast<void*>(execution) != static_cast<void*>(primary.get()));
+    BOOST_TEST((ValueOf(ContextOf(execution)) == primary.context()));
+    BOOST_TEST(ValueOf(ExecutionContextOf(primary.context())) == execution);
+    const ContextRef context = ValueOf(ContextOf(green.get()));
+    BOOST_TEST((context != primary.context()));
+    for (const ContextRef& one : {context, drivers.context()}) {
+      const absl::Status status = ExecutionContextOf(one).status();
+      BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+    }
+  }
+  SimRuntime::TagExecutionContexts(false);
+}
+
+BOOST_AUTO_TEST_CASE(streams_end_and_captures_go_on, *NeedsExecutionContexts()) {
+  const auto primary = RetainPrimary();
+  const auto green = MakeGreen();
+  const cudaExecutionContext_t execution = ValueOf(ExecutionContextOf(green.context()));
+  for (const CUstreamCaptureMode mode : cuguest_test::kModes) {
+    SetStack({primary.get()});
+    CUstream captured = nullptr;
+    OK(RAW(cuStreamCreate)(&captured, CU_STREAM_NON_BLOCKING));
+    OK(cuguest_test::Begin(captured, mode));
+    const auto live = Sim::Live();
+    {
+      const Undisturbed undisturbed;
+      BOOST_TEST((ValueOf(ContextOf(execution)) == green.context()));
+      BOOST_TEST(ValueOf(ExecutionContextOf(green.context())) == execution);
+      BOOST_TEST((ValueOf(ContextOf(OfDevice())) == primary.context()));
+    }
+    BOOST_TEST((Sim::Live() == live));
+    OK(cuguest_test::End(captured));
+    OK(RAW(cuStreamDestroy)(captured));
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(calls_cost_what_is_promised, *NeedsExecutionContexts() * OnlySim()) {
@@ -242,13 +289,23 @@ BOOST_AUTO_TEST_CASE(calls_cost_what_is_promised, *NeedsExecutionContexts() * On
   const auto of_id =
       driver_calls([&] { return cudaExecutionCtxGetId(execution, &id) == cudaSuccess; });
   const auto of_device = driver_calls([] { return OfDevice() != nullptr; });
-  const auto ours = [&](const auto& call) { return driver_calls(call) - of_id; };
   constexpr auto kGuard = 5u;
-  BOOST_TEST(ours([&] { return ContextOf(execution).ok(); }) == 1u);
-  BOOST_TEST(ours([&] { return ExecutionContextOf(primary.context()).ok(); }) == kGuard + 2);
-  BOOST_TEST(ours([&] { return ExecutionContextOf(green.context()).ok(); }) == kGuard + 5);
+  cudaStream_t stream = nullptr;
+  const auto of_stream = driver_calls([&] {
+    return cudaExecutionCtxStreamCreate(&stream, execution, cudaStreamNonBlocking, 0) ==
+           cudaSuccess;
+  });
+  OK(RAW(cuStreamDestroy)(stream));
+  const auto of_context = of_id + of_stream + 3;
+  BOOST_TEST(driver_calls([&] { return ContextOf(execution).ok(); }) == of_context);
+  BOOST_TEST(driver_calls([&] { return ExecutionContextOf(primary.context()).ok(); }) ==
+             kGuard + of_device + of_id + 2);
+  const auto of_green = driver_calls([&] { return ExecutionContextOf(green.context()).ok(); });
+  const cudaExecutionContext_t devices = OfDevice();
+  const auto of_devices_context = driver_calls([&] { return ContextOf(devices).ok(); });
+  BOOST_TEST(of_green == kGuard + of_device + of_devices_context + of_id + 5);
   const auto refuse = driver_calls([] { return ExecutionContextOf(First()).ok(); });
-  BOOST_TEST(refuse - of_id == 5u);
+  BOOST_TEST(refuse - of_device == 4u);
   const auto create =
       driver_calls([] { return ExecutionContextOf(First(), IfInactive::kCreate).ok(); });
   BOOST_TEST(create == of_device);

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/internal/handle_cast.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -28,16 +29,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API".
 [[nodiscard]] inline CUarray ToDriver(cudaArray_t array) noexcept {
-  return reinterpret_cast<CUarray>(array);
+  return impl::CastToDriver<CUarray>(array);
 }
 [[nodiscard]] inline cudaArray_t ToRuntime(CUarray array) noexcept {
-  return reinterpret_cast<cudaArray_t>(array);
+  return impl::CastToRuntime<cudaArray_t>(array);
 }
 [[nodiscard]] inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
-  return reinterpret_cast<CUmipmappedArray>(array);
+  return impl::CastToDriver<CUmipmappedArray>(array);
 }
 [[nodiscard]] inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
-  return reinterpret_cast<cudaMipmappedArray_t>(array);
+  return impl::CastToRuntime<cudaMipmappedArray_t>(array);
 }
 
 namespace impl {

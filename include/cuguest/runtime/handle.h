@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/internal/handle_cast.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -38,7 +39,7 @@ inline constexpr cuuint64_t kDefaultStream = 1;
 #endif
 
 inline CUstream Explicit(CUstream stream) noexcept {
-  return stream != nullptr ? stream : reinterpret_cast<CUstream>(kDefaultStream);
+  return stream != nullptr ? stream : SpecialStream(kDefaultStream);
 }
 
 }  // namespace impl

@@ -12,6 +12,7 @@
 #include <cuda.h>
 
 #include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/internal/handle_cast.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -19,11 +20,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Stack, count, last error: not touched. Nothing is called or checked. Threads: any. Cost: none.
 /// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 [[nodiscard]] inline CUdeviceptr ToDriver(const void* pointer) noexcept {
-  return reinterpret_cast<CUdeviceptr>(pointer);
+  return impl::CastToDriver(pointer);
 }
 template <typename T = void>
 [[nodiscard]] T* ToRuntime(CUdeviceptr pointer) noexcept {
-  return reinterpret_cast<T*>(pointer);
+  return impl::CastToRuntime<T>(pointer);
 }
 
 CUGUEST_END_RUNTIME_NAMESPACE

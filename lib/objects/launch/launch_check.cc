@@ -220,6 +220,7 @@ absl::Status CheckDevices(const KernelInContext& launched, const LaunchParams& p
   for (std::size_t i = 0; i < params.count; ++i) {
     const CUdevice device = params.devices[i];
     if (device == kNoDeviceMemory || device == here) continue;
+    // Round trip: LaunchParams has a device only for a parameter that holds an address.
     const CUdeviceptr pointer = *static_cast<const CUdeviceptr*>(params.each[i]);
     CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
     if (memory.is_for_all_devices()) continue;

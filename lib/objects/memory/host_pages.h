@@ -19,7 +19,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // Whether every page of the range is mapped in this process, whatever may be done with it.
 inline bool IsMapped(CUdeviceptr pointer, std::size_t bytes) noexcept {
   constexpr std::size_t kAtOnce = 1024;
-  const auto page = static_cast<CUdeviceptr>(sysconf(_SC_PAGESIZE));
+  const CUdeviceptr page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   CUdeviceptr end = 0;
   if (__builtin_add_overflow(pointer, bytes, &end)) return false;
   unsigned char resident[kAtOnce];

@@ -15,6 +15,8 @@ absl::Status Forbidden(const char* doing, std::int64_t number, const char* why) 
 }
 
 // `number` is what CUDA itself calls the stream.
+// Source: Python array API, `array.__dlpack__`; CUDA Array Interface, version 3, "Synchronization";
+//         cuda.core, "Interoperability": the number is the handle's value.
 absl::StatusOr<StreamRef> StreamOf(std::int64_t number, const ContextRef& context,
                                    const char* doing, internal::ZeroStream zero) {
   const auto stream = reinterpret_cast<CUstream>(static_cast<std::intptr_t>(number));

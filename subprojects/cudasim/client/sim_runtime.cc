@@ -56,4 +56,8 @@ const char* SimRuntime::EntryName(size_t index) {
   return control != nullptr ? control->entry_name(index) : nullptr;
 }
 
+void SimRuntime::TagExecutionContexts(bool tagged) {
+  if (const runtime::Control* control = RuntimeControl()) control->tag_execution_contexts(tagged);
+}
+
 }  // namespace cudasim

@@ -5,6 +5,7 @@
 #include "runtime/control.h"
 
 #include "runtime/entry.h"
+#include "runtime/execution.h"
 
 namespace cudasim::runtime {
 namespace {
@@ -19,7 +20,8 @@ const char* EntryName(size_t index) {
 }
 
 constexpr Control kControl = {
-    kControlVersion, FailCall, ClearFaults, OnEveryCall, Calls, TotalCalls, ResetCalls, EntryName,
+    kControlVersion, FailCall,   ClearFaults, OnEveryCall,          Calls,
+    TotalCalls,      ResetCalls, EntryName,   TagExecutionContexts,
 };
 
 }  // namespace

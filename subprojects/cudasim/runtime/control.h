@@ -14,7 +14,7 @@
 
 namespace cudasim::runtime {
 
-inline constexpr int kControlVersion = 2;
+inline constexpr int kControlVersion = 3;
 inline constexpr char kControlSymbol[] = "cudasimRuntimeControl";
 
 struct Control {
@@ -26,6 +26,7 @@ struct Control {
   std::uint64_t (*total_calls)();
   void (*reset_calls)();
   const char* (*entry_name)(size_t);
+  void (*tag_execution_contexts)(bool);
 };
 
 }  // namespace cudasim::runtime

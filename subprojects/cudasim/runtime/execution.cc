@@ -6,6 +6,9 @@
 
 #include "runtime/execution.h"
 
+#include <atomic>
+#include <cstdint>
+
 #include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
@@ -13,15 +16,19 @@
 namespace cudasim::runtime {
 namespace {
 
-// Measured: a handle is the driver's, and none may be null.
+// Measured: a handle is the driver's. Documented: it is opaque, so it may be told to be another
+// value, of which the driver knows nothing.
+std::atomic<std::uintptr_t> g_tag{0};
+
+// Measured: none may be null.
 cudaError_t FromHandle(cudaExecutionContext_t handle, CUcontext* context) {
-  *context = reinterpret_cast<CUcontext>(handle);
+  *context = reinterpret_cast<CUcontext>(reinterpret_cast<std::uintptr_t>(handle) ^ g_tag);
   return handle != nullptr ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-template <typename Context>
-cudaExecutionContext_t ToHandle(Context context) {
-  return reinterpret_cast<cudaExecutionContext_t>(context);
+cudaExecutionContext_t ToHandle(CUcontext context) {
+  return reinterpret_cast<cudaExecutionContext_t>(reinterpret_cast<std::uintptr_t>(context) ^
+                                                  g_tag);
 }
 
 CUdevResource* ToDriver(cudaDevResource* resource) {
@@ -63,6 +70,8 @@ cudaError_t With(cudaExecutionContext_t handle, const Call& call) {
 }
 
 }  // namespace
+
+void TagExecutionContexts(bool tagged) { g_tag = tagged ? std::uintptr_t{1} << 62 : 0; }
 
 // Measured: an inactive primary context is created, and nothing is made current.
 cudaError_t DeviceGetExecutionCtx(cudaExecutionContext_t* handle, int device) {

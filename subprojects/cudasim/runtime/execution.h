@@ -47,6 +47,13 @@ cudaError_t cudaStreamGetDevResource(cudaStream_t stream, cudaDevResource* resou
 
 #endif
 
+namespace cudasim::runtime {
+
+// As SimRuntime::TagExecutionContexts().
+void TagExecutionContexts(bool tagged);
+
+}  // namespace cudasim::runtime
+
 static_assert(sizeof(cudaDevResource) == sizeof(CUdevResource));
 
 #endif  // CUDASIM_RUNTIME_EXECUTION_H_

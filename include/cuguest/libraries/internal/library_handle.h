@@ -89,7 +89,7 @@ class LibraryHandle {
   static absl::Status Begin(const void* library, void* self,
                             const internal::HandleRequest& request) {
     // Of cuBLAS, this takes the last user's workspace away, too.
-    const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
+    const cudaStream_t stream = request.stream.get();
     absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
     if constexpr (Library::kTakesWorkspace) {
       if (!status.ok() || request.work_area == nullptr) return status;

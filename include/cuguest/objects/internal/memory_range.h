@@ -60,6 +60,7 @@ struct RangeAccess {
   }
 };
 
+// Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 CUGUEST_HIDE inline CUdeviceptr AddressOf(const void* pointer) noexcept {
   return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
 }

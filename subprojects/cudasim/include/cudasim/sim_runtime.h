@@ -75,6 +75,12 @@ class SimRuntime {
 
   /// The name of entry `index`, in no particular order; nullptr past the last.
   [[nodiscard]] static const char* EntryName(size_t index);
+
+  /// Whether execution contexts (cudaExecutionContext_t) are other values than the driver's
+  /// contexts, as the documentation allows and no runtime up to 13.5 does: a program that takes the
+  /// one for the other is then stopped by the driver's report of an unknown handle. Handles that
+  /// were given out before are not good afterwards.
+  static void TagExecutionContexts(bool tagged);
 };
 
 }  // namespace cudasim
