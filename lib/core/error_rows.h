@@ -47,7 +47,9 @@ constexpr KnownError kKnownErrors[] = {
         "the libcuda that was loaded is the toolkit's link-time stub: take the toolkit's stubs "
         "directory out of LD_LIBRARY_PATH and the run path"),
     ROW(36, CALL_REQUIRES_NEWER_DRIVER, CallRequiresNewerDriver, kUnimplemented,
-        "the installed driver is older than this call needs: update it"),
+        "the driver does not give this call: it is older than the call, or a library in front of "
+        "it "
+        "leaves the call out"),
     ROW(46, DEVICE_UNAVAILABLE, DevicesUnavailable, kUnavailable,
         "the device is busy or in an exclusive or prohibited compute mode"),
     {47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL", nullptr, Canonical::kResourceExhausted,
