@@ -12,6 +12,7 @@
 #include "cuguest/c.h"
 #include "cuguest/status.h"
 #include "test/acquire/acquired.h"
+#include "test/objects/memory/memories.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
