@@ -8,32 +8,28 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-CUresult ReadIn(const ContextRef& context, std::size_t* free, std::size_t* total) {
+CUresult ReadIn(const ContextRef& context, FreeMemory* memory) {
   const internal::InnerGuard guard(context);
   if (guard.result() != CUDA_SUCCESS) return guard.result();
   const DriverTable& driver = internal::ResolvedDriver();
-  return driver.MemGetInfo != nullptr ? driver.MemGetInfo(free, total)
+  return driver.MemGetInfo != nullptr ? driver.MemGetInfo(&memory->free, &memory->total)
                                       : internal::kCallRequiresNewerDriver;
 }
 
 }  // namespace
 
-Error GetFreeMemory(Device device, std::size_t* free, std::size_t* total,
-                    IfInactive if_inactive) noexcept {
+ErrorOr<FreeMemory> GetFreeMemory(Device device, IfInactive if_inactive) noexcept {
   Acquired acquired = AcquireOn(device, if_inactive);
   if (!acquired.ok()) return acquired.error();
-  std::size_t free_bytes = 0;
-  std::size_t all_bytes = 0;
-  const CUresult code = ReadIn(acquired.context(), &free_bytes, &all_bytes);
+  FreeMemory memory = {};
+  const CUresult code = ReadIn(acquired.context(), &memory);
   const Error released = acquired.Release();
   if (code != CUDA_SUCCESS) {
     return internal::OfDevice(internal::Failure(code, "ask how much memory is free"),
                               Error::Subject::kDevice, device.get());
   }
   if (!released.ok()) return released;
-  if (free != nullptr) *free = free_bytes;
-  if (total != nullptr) *total = all_bytes;
-  return {};
+  return memory;
 }
 
 CUGUEST_END_NAMESPACE

@@ -23,9 +23,12 @@ int cuguest_is_initialized(void) { return cuguest::internal::IsDriverInitialized
 
 int cuguest_free_memory(int device, int if_inactive, size_t* free, size_t* total) {
   if (!cuguest::internal::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
-  return GetFreeMemory(cuguest::Device::Borrow(device), free, total,
-                       static_cast<cuguest::IfInactive>(if_inactive))
-      .code;
+  const cuguest::ErrorOr<cuguest::FreeMemory> memory =
+      GetFreeMemory(cuguest::Device::Borrow(device), static_cast<cuguest::IfInactive>(if_inactive));
+  if (!memory.ok()) return memory.error().code;
+  if (free != nullptr) *free = memory->free;
+  if (total != nullptr) *total = memory->total;
+  return CUDA_SUCCESS;
 }
 
 int cuguest_peer_access_check(int device, int peer) {

@@ -49,6 +49,9 @@ DriverEntry Entry(const DriverEntries& entries, const char* name, std::size_t in
 // which this file is compiled.
 constexpr unsigned long long kLegacyStream = 1;
 
+// From which on cuCtxGetDevice takes the context.
+constexpr int kDeviceOfVersion = 13000;
+
 using GetProcAddressV2 = CUresult(CUDAAPI*)(const char*, void**, int, unsigned long long, int*);
 using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, unsigned long long);
 
@@ -86,19 +89,52 @@ void* LookUpBySymbol(const char* name, int version, void* library) {
   return nullptr;
 }
 
-DriverSource SourceOf(void* library) {
-  if (void* const get = FindSymbol(library, "cuGetProcAddress_v2"))
-    return {&LookUpByVersionV2, get};
-  if (void* const get = FindSymbol(library, "cuGetProcAddress")) return {&LookUpByVersion, get};
-  return {&LookUpBySymbol, library};
+// Note [A lookup that ignores versions]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A library in front of the driver may answer cuGetProcAddress by the name alone: with its newest
+// function (HAMi-core#57 and #320: cuCtxCreate of CUDA 11.4 for that of 3.2), or with the only one
+// that it has (HAMi-core#233: cuCtxGetDevice of CUDA 2.0 for that of 13.0). Called with the
+// signature that was asked for, either reads what was not passed. One address for two signatures of
+// a name shows it. Then the entries are taken by their symbols, each of which has one signature.
+struct TwoSignatures {
+  const char* name;
+  int first;
+  int second;
+};
+constexpr TwoSignatures kTwoSignatures[] = {
+    {"cuCtxCreate", 3020, 11040},
+    {"cuStreamGetCtx", 9020, 12050},
+    {"cuCtxGetDevice", 2000, kDeviceOfVersion},
+};
+
+// Of a driver of `version`: asked for what is newer than itself, it fails, and logs it.
+bool IgnoresVersions(const DriverSource& source, int version) {
+  for (const TwoSignatures& two : kTwoSignatures) {
+    if (two.second > version) continue;
+    void* const first = source.lookup(two.name, two.first, source.user);
+    if (first != nullptr && first == source.lookup(two.name, two.second, source.user)) return true;
+  }
+  return false;
 }
 
-// The toolkit's stub exports every function, and all of them answer that it is the stub.
-bool IsStub(void* library) {
-  int version = 0;
+DriverSource SourceOf(void* library, int version) {
+  const DriverSource by_symbol = {&LookUpBySymbol, library};
+  DriverSource source = by_symbol;
+  if (void* const get_v2 = FindSymbol(library, "cuGetProcAddress_v2")) {
+    source = {&LookUpByVersionV2, get_v2};
+  } else if (void* const get = FindSymbol(library, "cuGetProcAddress")) {
+    source = {&LookUpByVersion, get};
+  }
+  return IgnoresVersions(source, version) ? by_symbol : source;
+}
+
+// The version that the library says it has, 0 where it says none. The toolkit's stub exports every
+// function, and all of them answer that it is the stub.
+CUresult AskVersion(void* library, int* version) {
+  *version = 0;
   void* const get = FindSymbol(library, "cuDriverGetVersion");
-  return get != nullptr && reinterpret_cast<decltype(DriverTable::DriverGetVersion)>(get)(
-                               &version) == CUDA_ERROR_STUB_LIBRARY;
+  if (get == nullptr) return CUDA_ERROR_NOT_FOUND;
+  return reinterpret_cast<decltype(DriverTable::DriverGetVersion)>(get)(version);
 }
 
 DriverOutcome Outcome(DriverTable::Problem problem, CUresult code, const char* text) {
@@ -158,10 +194,11 @@ DriverOutcome ReadDriver(const DriverSource& source, const char* name,
     }
   }
   if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverTable::Problem::kStub, code, name);
-  constexpr int kTakesContext = 13000;
-  if (table.version >= kTakesContext) {  // see above
-    table.CtxGetDeviceOf = reinterpret_cast<decltype(table.CtxGetDeviceOf)>(
-        source.lookup("cuCtxGetDevice", kTakesContext, source.user));
+  if (table.version >= kDeviceOfVersion) {  // see above
+    void* const of = source.lookup("cuCtxGetDevice", kDeviceOfVersion, source.user);
+    // See Note [A lookup that ignores versions]; an adopted one is not checked further.
+    const bool is_other = of != reinterpret_cast<void*>(table.CtxGetDevice);
+    if (is_other) table.CtxGetDeviceOf = reinterpret_cast<decltype(table.CtxGetDeviceOf)>(of);
   }
   if (outcome.missing.name != nullptr) {
     outcome.problem = DriverTable::Problem::kTooOld;
@@ -199,8 +236,10 @@ DriverOutcome LoadDriver(const char* path) noexcept {
   if (library == nullptr) {
     return Outcome(DriverTable::Problem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, why);
   }
-  if (IsStub(library)) return Outcome(DriverTable::Problem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
-  return ReadDriver(SourceOf(library), path, nullptr);
+  int version = 0;
+  const CUresult code = AskVersion(library, &version);
+  if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverTable::Problem::kStub, code, path);
+  return ReadDriver(SourceOf(library, version), path, nullptr);
 }
 
 const DriverOutcome* ProcessDriver(DriverOutcome* refused) noexcept {

@@ -41,6 +41,16 @@ inline std::string VersionText(int version) {
   return absl::StrCat("CUDA ", version / 1000, ".", version % 1000 / 10);
 }
 
+// What a driver of version `present` would have to be for a function of `version` that it does not
+// give. One that is new enough has the function: something in front of it hides it.
+inline std::string NeededFor(int version, int present) {
+  if (present < version)
+    return absl::StrCat("driver ", FloorOf(version).driver, " or newer is needed");
+  return absl::StrCat("a driver of ", VersionText(present),
+                      " has it, and what answers for this one does not give it: a preloaded "
+                      "library, one that the library path has first, or an adopted lookup");
+}
+
 // The numbers of a release: two or more, with dots between them. None if `word` is something else.
 inline std::vector<unsigned> ReleaseNumbers(std::string_view word) {
   std::vector<unsigned> numbers;

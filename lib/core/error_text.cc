@@ -134,7 +134,7 @@ void AddCurrent(const Error& error, Text* text) {
 const char* WordsOf(Reason reason) {
   switch (reason) {
     case Reason::kTooOld:
-      return "the driver is older than this needs";
+      return "the driver does not give a function that this needs";
     case Reason::kEmpty:
       return "it is null or empty";
     case Reason::kNoContext:

@@ -5,15 +5,12 @@
 #ifndef CUGUEST_LIB_NO_CUDA_FREE_MEMORY_H_
 #define CUGUEST_LIB_NO_CUDA_FREE_MEMORY_H_
 
-#include <cstddef>
-
 #include "cuguest/free_memory.h"
 #include "lib/no_cuda/error.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
-inline Error GetFreeMemory(Device /*device*/, std::size_t* /*free*/, std::size_t* /*total*/,
-                           IfInactive /*if_inactive*/) noexcept {
+inline ErrorOr<FreeMemory> GetFreeMemory(Device /*device*/, IfInactive /*if_inactive*/) noexcept {
   return internal::NotSupported("ask how much memory is free");
 }
 

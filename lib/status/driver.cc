@@ -20,8 +20,8 @@ namespace {
 using internal::AsDriver;
 using internal::DriverEntry;
 using internal::DriverOutcome;
-using internal::FloorOf;
 using internal::kCallRequiresNewerDriver;
+using internal::NeededFor;
 using internal::VersionText;
 
 constexpr char kProblemPayload[] = "cuguest/Driver::Problem";
@@ -41,8 +41,8 @@ absl::Status ProblemStatus(Driver::Problem problem, CUresult code, std::string_v
 
 std::string LacksText(int version, const DriverEntry& missing) {
   return absl::StrCat(" (", version == 0 ? "of unknown version" : VersionText(version), ") has no ",
-                      missing.name, " of ", VersionText(missing.version), "; driver ",
-                      FloorOf(missing.version).driver, " or newer is needed");
+                      missing.name, " of ", VersionText(missing.version), "; ",
+                      NeededFor(missing.version, version));
 }
 
 // What is mostly behind a code of cuInit that says nothing itself, by what users have reported.
@@ -81,11 +81,11 @@ absl::Status EntryNeedsNewer(const Driver& driver, const DriverEntry& entry) {
   if (entry.name == nullptr) {
     return absl::InternalError("the offset names no entry of the driver table");
   }
-  return ProblemStatus(Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
-                       absl::StrCat("look up ", entry.name),
-                       absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
-                                    VersionText(entry.version), ") or newer, and this one is of ",
-                                    VersionText(driver.version)));
+  return ProblemStatus(
+      Driver::Problem::kEntryMissing, kCallRequiresNewerDriver,
+      absl::StrCat("look up ", entry.name),
+      absl::StrCat("this driver (", VersionText(driver.version), ") has no ", entry.name, " of ",
+                   VersionText(entry.version), "; ", NeededFor(entry.version, driver.version)));
 }
 
 absl::Status NoTableStatus(CUresult code) {

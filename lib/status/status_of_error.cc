@@ -36,8 +36,8 @@ absl::Status TooOldStatus(const Error& error) {
   return internal::Reworded(
       status, absl::StatusCode::kUnimplemented,
       absl::StrCat(TextOf(error), ": this driver (", internal::VersionText(driver->version),
-                   ") has no cuCtxCreate of ", internal::VersionText(version), "; driver ",
-                   internal::FloorOf(version).driver, " or newer is needed"));
+                   ") has no cuCtxCreate of ", internal::VersionText(version), "; ",
+                   internal::NeededFor(version, driver->version)));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 Pastes the program and the meson.build of README.md into a directory, builds and runs them there
 against this build of cuguest (by its pkg-config files for use without installation, which say nothing of the toolkit), and
-compares what the program prints with what the README says that it prints.
+compares what the program prints with what the README says that it prints. docs/quick_start.md has the same program and meson.build.
 """
 
 import os
@@ -29,6 +29,13 @@ def block(language, first_line):
     return found[1]
 
 
+FILES = (("hello.cc", "cpp", "//"), ("meson.build", "meson", "#"))
+blocks = {file: block(language, f"{comment} {file}") for file, language, comment in FILES}
+page = (root / "docs/quick_start.md").read_text()
+differ = [file for file, language, _ in FILES if f"```{language}\n{blocks[file]}```" not in page]
+for file in differ:
+    print(f"not ok: docs/quick_start.md has another {file} than README.md")
+
 packages = build / "meson-uninstalled"
 if not (packages / "cuguest-testing-uninstalled.pc").exists():
     print("skipped: this build has no pkg-config files")
@@ -37,8 +44,8 @@ promised = re.search(r"meson test -C build -v\n(.*?)^```", readme, re.M | re.S)[
 
 with tempfile.TemporaryDirectory(prefix="cuguest-readme-") as name:
     directory = pathlib.Path(name)
-    for file, language, comment in (("hello.cc", "cpp", "//"), ("meson.build", "meson", "#")):
-        (directory / file).write_text(block(language, f"{comment} {file}"))
+    for file, text in blocks.items():
+        (directory / file).write_text(text)
     env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     env.update(CXX=compiler, CXXFLAGS=" ".join(toolkit_flags(toolkit)), PKG_CONFIG_PATH=str(packages))
 
@@ -59,6 +66,6 @@ for line in missing:
 lines = readme.count("\n")
 if lines > 120:
     print(f"not ok: README.md has {lines} lines, more than 120")
-failed = bool(missing) + (lines > 120)
-print(f"cases: {2 - failed} passed, {failed} failed, 0 skipped")
+failed = bool(missing) + (lines > 120) + bool(differ)
+print(f"cases: {3 - failed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed or not promised else 0)

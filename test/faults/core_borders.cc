@@ -237,8 +237,6 @@ std::vector<Row> Devices() {
   in_any_place.host_function = {0, kNoPermission};
   const Device::Uuid uuid = ValueOf(UuidOf(Device::Borrow(0)));
   const std::string pci_id = ValueOf(PciBusIdOf(Device::Borrow(0)));
-  const Parameter<size_t*> size = {[](Given& given) { return given.Keep(size_t{0}); },
-                                   {Is<size_t*>("is null", nullptr, {0})}};
   return {
       MakeRow("ContextRef ContextRef::Borrow", std::function([](CUcontext context) {
                 return ToStatus(ContextRef::Borrow(context));
@@ -294,11 +292,10 @@ std::vector<Row> Devices() {
                     {Is("is the same one", Device::Borrow(0), {kUnimplemented}),
                      Is("is -1", Device::Borrow(-1), {kNotFound}),
                      Is("is 4711", Device::Borrow(4711), Expected{kNotFound}.ByDriver())})),
-      MakeRow("GetFreeMemory",
-              std::function([](Device device, size_t* free, size_t* total, IfInactive if_inactive) {
-                return ToStatus(GetFreeMemory(device, free, total, if_inactive));
+      MakeRow("GetFreeMemory", std::function([](Device device, IfInactive if_inactive) {
+                return ToStatus(GetFreeMemory(device, if_inactive).error());
               }),
-              AsksDriver(), ADevice(), size, size, Creating()),
+              AsksDriver(), ADevice(), Creating()),
       MakeRow("Driver::IsInitialized",
               std::function([] { return Driver::IsInitialized() ? 0 : kRefuses; }),
               {{0}, Expected{kRefuses}.ByDriver(), {0}, {0}, {0}}),

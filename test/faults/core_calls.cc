@@ -242,7 +242,7 @@ std::vector<Call> Names() {
       {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
       {"GetFreeMemory", kOk,
        [](const Things&) {
-         return ToStatus(cuguest::GetFreeMemory(First(), nullptr, nullptr, IfInactive::kCreate));
+         return ToStatus(cuguest::GetFreeMemory(First(), IfInactive::kCreate).error());
        }},
       {"SmCountOf: a device", kOk, [](const Things&) { return SmCountOf(First()); }},
       {"SmCountOf: a context", kOk, [](const Things& t) { return SmCountOf(t.home.ref()); }},

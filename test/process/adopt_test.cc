@@ -146,10 +146,9 @@ void OneDeviceThatDoesNotReachTheHost() {
 void WithoutAWayToAskForFreeMemory() {
   TheHost().Hide("cuMemGetInfo");
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
-  std::size_t free = 0;
-  const cuguest::Error error = cuguest::GetFreeMemory(cuguest::Device::Borrow(0), &free, nullptr,
-                                                      cuguest::IfInactive::kCreate);
-  CHECK(error.code == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+  const auto memory =
+      cuguest::GetFreeMemory(cuguest::Device::Borrow(0), cuguest::IfInactive::kCreate);
+  CHECK(memory.error().code == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 }
 
 std::atomic<int> g_pushes{0};

@@ -176,8 +176,7 @@ void Devices() {
     CHECK(NameOf(device).ok() && PciBusIdOf(device).ok() && UuidOf(device).ok());
     CHECK(!cuguest::CurrentDevice().ok());
     CHECK(Driver::IsInitialized());
-    size_t free = 0;
-    CHECK(cuguest::GetFreeMemory(device, &free, nullptr, cuguest::IfInactive::kCreate).ok());
+    CHECK(cuguest::GetFreeMemory(device, cuguest::IfInactive::kCreate).ok());
   });
 }
 

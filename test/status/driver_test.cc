@@ -47,6 +47,12 @@ struct SimDefaults {
   }
 };
 
+// Of a driver of CUDA 13.0, for an entry of `version` that it does not give.
+const char* WhatIsNeeded(int version) {
+  return version > 13000 ? " or newer is needed"
+                         : "; a driver of CUDA 13.0 has it, and what answers";
+}
+
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 }  // namespace
@@ -120,17 +126,18 @@ BOOST_AUTO_TEST_CASE(each_missing_required_entry_is_named, *cuguest_test::OnlySi
 BOOST_AUTO_TEST_CASE(each_missing_optional_entry_is_named_when_asked_for,
                      *cuguest_test::OnlySim()) {
   const SimDefaults defaults;
-#define CUGUEST_CHECK_OPTIONAL(Name, version, suffix, parameters)                                \
-  {                                                                                              \
-    Sim::HideEntry("cu" #Name);                                                                  \
-    Driver table;                                                                                \
-    BOOST_TEST(Driver::Load("libcuda.so.1", &table).ok(), "cu" #Name);                           \
-    BOOST_TEST((table.Name == nullptr), "cu" #Name);                                             \
-    const auto entry = table.Require(&Driver::Name);                                             \
-    BOOST_TEST((cuguest::ProblemOf(entry.status()) == Driver::Problem::kEntryMissing));          \
-    BOOST_TEST((entry.status().code() == absl::StatusCode::kUnimplemented));                     \
-    BOOST_TEST(absl::StartsWith(Text(entry.status()), "look up cu" #Name ", it needs driver ")); \
-    Sim::HideEntry(nullptr);                                                                     \
+#define CUGUEST_CHECK_OPTIONAL(Name, version, suffix, parameters)                                  \
+  {                                                                                                \
+    Sim::HideEntry("cu" #Name);                                                                    \
+    Driver table;                                                                                  \
+    BOOST_TEST(Driver::Load("libcuda.so.1", &table).ok(), "cu" #Name);                             \
+    BOOST_TEST((table.Name == nullptr), "cu" #Name);                                               \
+    const auto entry = table.Require(&Driver::Name);                                               \
+    BOOST_TEST((cuguest::ProblemOf(entry.status()) == Driver::Problem::kEntryMissing));            \
+    BOOST_TEST((entry.status().code() == absl::StatusCode::kUnimplemented));                       \
+    BOOST_TEST(absl::StartsWith(Text(entry.status()), "look up cu" #Name ", this driver (CUDA ")); \
+    BOOST_TEST(absl::StrContains(Text(entry.status()), WhatIsNeeded(version)));                    \
+    Sim::HideEntry(nullptr);                                                                       \
   }
   CUGUEST_OPTIONAL_ENTRIES(CUGUEST_CHECK_OPTIONAL)
 }
@@ -145,8 +152,8 @@ BOOST_AUTO_TEST_CASE(an_old_driver_lacks_what_came_later, *cuguest_test::OnlySim
   BOOST_TEST((table.StreamGetCtx != nullptr));
   const absl::Status status = table.Require(&Driver::CtxGetId).status();
   BOOST_TEST(absl::StrContains(Text(status),
-                               "it needs driver 525.60.13 (CUDA 12.0) or newer, and this one is of "
-                               "CUDA 11.4"));
+                               "look up cuCtxGetId, this driver (CUDA 11.4) has no cuCtxGetId of "
+                               "CUDA 12.0; driver 525.60.13 or newer is needed"));
   Sim::SetDriverVersion(6050);
   const absl::Status too_old = Driver::Load("libcuda.so.1", &table);
   BOOST_TEST((cuguest::ProblemOf(too_old) == Driver::Problem::kTooOld));

@@ -28,8 +28,7 @@
 /// Sim::ScheduleWork), and a kernel runs only if a host function was registered
 /// under its name. What is undefined on a real driver
 /// (pushing a destroyed handle, say, which corrupts the heap) aborts with the
-/// name of the call and a stack trace; so does an allocation in a capturing stream,
-/// which is not simulated.
+/// name of the call and a stack trace.
 
 #ifndef CUDASIM_SIM_H_
 #define CUDASIM_SIM_H_

@@ -114,16 +114,15 @@ PyObject* Current(PyObject* module, PyObject*) {
 
 PyObject* IsInitialized(PyObject*, PyObject*) { return PyBool_FromLong(cuguest_is_initialized()); }
 
-PyObject* FreeMemory(PyObject*, PyObject* args) {
+PyObject* GetFreeMemory(PyObject*, PyObject* args) {
   int device, create;
   if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
-  std::size_t free = 0, total = 0;
-  Error error;
-  Py_BEGIN_ALLOW_THREADS error =
-      cuguest::GetFreeMemory(Device::Borrow(device), &free, &total,
-                             create != 0 ? IfInactive::kCreate : IfInactive::kRefuse);
-  Py_END_ALLOW_THREADS if (!error.ok()) return Raise(error);
-  return Py_BuildValue("(KK)", static_cast<Number>(free), static_cast<Number>(total));
+  cuguest::ErrorOr<cuguest::FreeMemory> memory = Error();
+  Py_BEGIN_ALLOW_THREADS memory = cuguest::GetFreeMemory(
+      Device::Borrow(device), create != 0 ? IfInactive::kCreate : IfInactive::kRefuse);
+  Py_END_ALLOW_THREADS if (!memory.ok()) return Raise(memory.error());
+  return Py_BuildValue("(KK)", static_cast<Number>(memory->free),
+                       static_cast<Number>(memory->total));
 }
 
 template <const char* Name(int)>
@@ -175,7 +174,7 @@ PyMethodDef functions[] = {
     {"is_initialized", IsInitialized, METH_NOARGS,
      "is_initialized()\n--\n\nWhether CUDA is initialised in this process, by whomever. Loads and "
      "initialises nothing."},
-    {"free_memory", FreeMemory, METH_VARARGS, nullptr},
+    {"free_memory", GetFreeMemory, METH_VARARGS, nullptr},
     {"error_name", NameOf<cuguest_error_name>, METH_O, nullptr},
     {"incident_name", NameOf<cuguest_incident_name>, METH_O, nullptr},
     {"repair_name", NameOf<cuguest_repair_name>, METH_O, nullptr},
