@@ -226,8 +226,8 @@ AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRe
 
 /// As AcquireFromPointer, for a caller that is given `bytes` of memory: they must lie in one
 /// allocation, or in mappings of virtual memory that are side by side and on one device. The length
-/// is not compared for memory that a pool has on the host, nor below CUDA 10.2, where the driver
-/// does not report an allocation's start and size.
+/// is not compared for memory that a pool has on the host, nor below CUDA 10.2 (of virtual memory
+/// below 11.3), where the driver does not report an allocation's start and size.
 /// Errors: those of AcquireFromPointer, and
 ///         kNoRange   no bytes, or more than there are addresses
 ///         kOutside   some lie outside: the text names the range, and what is there

@@ -45,7 +45,7 @@ struct PointerAttributes {
   // (cudasim/test/host_location_facts_test.cc).
   MemoryExtent Extent() const noexcept {
     if (IsPool() && range_base == 0) return {};
-    if (IsVirtual() && mapping_size != 0) return {mapping_base, mapping_size};
+    if (IsVirtual()) return {mapping_base, mapping_size};
     return {range_base, range_size};
   }
 };
@@ -74,6 +74,27 @@ struct PointerAttributes {
     code = driver.PointerGetAttributes(count, attributes, values, pointer);
     if (code != CUDA_ERROR_INVALID_VALUE) break;
   }
+  return code;
+}
+
+// The number that the driver has given to the allocation around `pointer`, and to no other of the
+// process (CUDA Driver API, CU_POINTER_ATTRIBUTE_BUFFER_ID). 0 where it has none.
+inline CUresult ReadBufferId(const DriverTable& driver, CUdeviceptr pointer,
+                             unsigned long long* id) noexcept {
+  CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+  void* value = id;
+  *id = 0;
+  return driver.PointerGetAttributes(1, &attribute, &value, pointer);
+}
+
+// Whether two addresses are in one allocation, by its number, for memory whose start the driver
+// does not tell.
+inline CUresult IsOneAllocation(const DriverTable& driver, CUdeviceptr first, CUdeviceptr last,
+                                bool* is_one) noexcept {
+  unsigned long long ids[2] = {};
+  CUresult code = ReadBufferId(driver, first, &ids[0]);
+  if (code == CUDA_SUCCESS) code = ReadBufferId(driver, last, &ids[1]);
+  *is_one = ids[0] == ids[1];
   return code;
 }
 

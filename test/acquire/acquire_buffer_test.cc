@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_whose_context_was_reset_or_destroyed) {
   REFUSES(ToStatus(AcquireFromBuffer(destroyed)), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
 }
 
-// Below CUDA 11.3 the range of virtual memory is its reservation; below 10.2 there are no ranges.
+// Below CUDA 11.3 virtual memory has no known mapping; below 10.2 there are no ranges.
 BOOST_AUTO_TEST_CASE(a_driver_that_does_not_know_the_newer_attributes, *OnlySim()) {
   const Owner owner;
   const CUdeviceptr memory = owner.Allocate();

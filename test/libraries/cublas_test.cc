@@ -96,6 +96,9 @@ struct Cublas {
            cublasSetAtomicsMode(scope.handle(), CUBLAS_ATOMICS_ALLOWED) == CUBLAS_STATUS_SUCCESS &&
            cublasSetSmCountTarget(scope.handle(), 8) == CUBLAS_STATUS_SUCCESS;
   }
+  static bool SetStream(const Scope& scope, CUstream stream) {
+    return cublasSetStream(scope.handle(), stream) == CUBLAS_STATUS_SUCCESS;
+  }
 };
 
 cudaStream_t StreamOf(cublasHandle_t handle) {

@@ -88,6 +88,9 @@ struct Cusolver {
     return cusolverDnSetDeterministicMode(
                scope.handle(), CUSOLVER_ALLOW_NON_DETERMINISTIC_RESULTS) == CUSOLVER_STATUS_SUCCESS;
   }
+  static bool SetStream(const Scope& scope, CUstream stream) {
+    return cusolverDnSetStream(scope.handle(), stream) == CUSOLVER_STATUS_SUCCESS;
+  }
 };
 
 }  // namespace

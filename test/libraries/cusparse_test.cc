@@ -109,6 +109,9 @@ struct Cusparse {
     return cusparseSetPointerMode(scope.handle(), CUSPARSE_POINTER_MODE_DEVICE) ==
            CUSPARSE_STATUS_SUCCESS;
   }
+  static bool SetStream(const Scope& scope, CUstream stream) {
+    return cusparseSetStream(scope.handle(), stream) == CUSPARSE_STATUS_SUCCESS;
+  }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 //   Prepare(handles, context, count)
 //   Handle(scope), kNoHandle           what it borrowed, comparable
 //   IsFresh(scope), Spoil(scope)       its settings are as they were made; change them all
+//   SetStream(scope, stream)           as somebody else does by the library's function
 //   Work(context)                      memory in a context, and
 //     Run(scope), IsRight()            something to compute with it, and whether it was; waits
 
@@ -205,6 +206,28 @@ void MakesItsContextCurrent() {
   BOOST_TEST(TakeIncidents().size() == 1U);
   BOOST_TEST(GetStack() == (std::vector<CUcontext>{home.get()}));
   SetStack({});
+}
+
+// As a function that takes a handle and a stream leaves it (cupy/cupy#2362). Work that went to the
+// other stream would be in its graph, and not done.
+template <typename Kit>
+void WorksOnItsStreamWhateverWasSet() {
+  const Owner home;
+  const Owner elsewhere;
+  typename Kit::Handles handles;
+  for (const Owner* const owner : {&home, &elsewhere}) {
+    typename Kit::Work work(home.ref());
+    Run<Kit>(handles, StreamOf(home), work);
+    BOOST_TEST(work.IsRight());
+    Capture other(owner->get(), CU_STREAM_CAPTURE_MODE_RELAXED);
+    {
+      const auto scope = Kit::Borrow(handles, StreamOf(home));
+      BOOST_TEST(Kit::SetStream(scope, other.stream()));
+    }
+    Run<Kit>(handles, StreamOf(home), work);
+    other.End();
+    BOOST_TEST(work.IsRight());
+  }
 }
 
 template <typename Kit>
@@ -524,6 +547,18 @@ void RefusesMemoryOfAnotherDevice() {
       NoRefusal(status, StatusCode::kInvalidArgument,
                 {"device 1", "device 0", Advised(": copy it there first")});
   BOOST_TEST(no_refusal.empty(), no_refusal);
+  // One that goes on in another device's memory.
+  const cuguest_test::Virtual range(2);
+  range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 0);
+  range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
+  const auto* const mapped = reinterpret_cast<const void*>(range.At(0));
+  STATUS_OK(scope.CheckOperand(mapped, cuguest_test::kUnit));
+  const std::string goes_on =
+      NoRefusal(scope.CheckOperand(mapped, 2 * cuguest_test::kUnit),
+                StatusCode::kFailedPrecondition, {"memory of device 1", "device 0 may not use it"});
+  BOOST_TEST(goes_on.empty(), goes_on);
+  range.Allow(1, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  STATUS_OK(scope.CheckOperand(mapped, 2 * cuguest_test::kUnit));
   auto near = DeviceBuffer<float>::Allocate(home.ref(), 64).value();
   STATUS_OK(cuguest::Copy(near.view(), buffer.view()));
   STATUS_OK(scope.CheckOperand(reinterpret_cast<const float*>(near.get()), 256));
@@ -586,6 +621,9 @@ void MayBeOpened() {
     RefusesAStreamThatIsNone<Kit>();                                                              \
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(works_on_its_stream_whatever_was_set) {                                    \
+    WorksOnItsStreamWhateverWasSet<Kit>();                                                        \
+  }                                                                                               \
   BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
   BOOST_AUTO_TEST_CASE(ends_in_any_order) { EndsInAnyOrder<Kit>(); }                              \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \

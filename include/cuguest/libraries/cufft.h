@@ -28,7 +28,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/internal/stream_kind.h"
 #include "cuguest/libraries/internal/cufft.h"
 #include "cuguest/libraries/internal/handle_pool.h"
 #include "cuguest/libraries/internal/library_handle.h"
@@ -206,9 +205,9 @@ class CufftPlans : public LibraryHandles<impl::Cufft> {
 
 /// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
 /// into relaxed capture mode, and sets the plan's stream and work area. Its end restores the
-/// caller's stack and capture mode; stream and work area stay in the idle plan until the next scope
-/// sets its own.
-/// Requires: no callbacks, properties or other stream are set on the plan: they would stay on it.
+/// caller's stack and capture mode; stream and work area, or what else was set in their place, stay
+/// in the idle plan until the next scope sets its own.
+/// Requires: no callbacks or properties are set on the plan: they would stay on it.
 /// Stack, count: as CublasScope.
 /// Threads: bound; as CublasScope.
 /// Errors:  those of CublasScope and of CufftPlans::Layout::Check, and
@@ -219,10 +218,10 @@ class CufftPlans : public LibraryHandles<impl::Cufft> {
 ///            kFailedPrecondition  from Leave(): `stream` began to capture inside a scope that uses
 ///                                 the plan's own work area: the plan was given up
 /// Cost:    with an idle plan and the context current, five contention-free driver calls (six for
-///          stream 0 and CU_STREAM_PER_THREAD), one cufftSetStream unless the plan's last scope had
-///          the same created stream, and, if the plan needs a work area, one cufftSetWorkArea. A
-///          thread finds the plan that it had last; threads wait for each other in cufftSetStream
-///          (docs/cost.md). With the plan's own area, which the first such scope allocates, eleven
+///          stream 0 and CU_STREAM_PER_THREAD), one cufftSetStream, and, if the plan needs a work
+///          area, one cufftSetWorkArea. A thread finds the plan that it had last; threads wait for
+///          each other in cufftSetStream, which takes 26 ns on one thread of an H100 and 1.4 us on
+///          each of 16. With the plan's own area, which the first such scope allocates, eleven
 ///          driver calls more on a created stream: to ask about the capture, twice, to wait for the
 ///          last user, to record the event for the next, and to ask what is current at the end.
 class [[nodiscard]] CufftScope : public LibraryScope<impl::Cufft> {
@@ -280,7 +279,9 @@ class LibraryHandle<Cufft> {
                             const internal::HandleRequest& request) {
     const Cufft& cufft = Of(library);
     auto& plan = *static_cast<LibraryHandle*>(self);
-    absl::Status status = plan.SetStream(cufft, request.stream.get());
+    // Each time: whoever had the plan may have given it another, which cuFFT does not tell.
+    absl::Status status = ToStatus(cufft.SetStream(plan.plan_, request.stream.get()),
+                                   "set the stream of a cuFFT plan");
     if (!status.ok() || plan.work_bytes_ == 0) return status;
     const absl::StatusOr<CUdeviceptr> area =
         plan.area_.Begin(request, plan.work_bytes_, plan.layout_.Shape());
@@ -338,17 +339,6 @@ class LibraryHandle<Cufft> {
     return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 
-  // Threads wait for each other in cufftSetStream: on an H100 it takes 26 ns on one thread, 1.4 us
-  // on each of 16. A pool's streams are of one context, so a created one that the plan has is not
-  // set again, nor the next one at its handle. What the others name depends on the thread.
-  absl::Status SetStream(const Cufft& cufft, CUstream stream) {
-    if (stream == stream_ && !internal::MeansCurrent(stream)) return absl::OkStatus();
-    absl::Status status =
-        ToStatus(cufft.SetStream(plan_, stream), "set the stream of a cuFFT plan");
-    stream_ = status.ok() ? stream : nullptr;
-    return status;
-  }
-
   cufftResult MakePlan(const Cufft& cufft) {
     Layout layout = layout_;  // cuFFT takes it as not const
     const bool is_contiguous = layout.input.stride == 0;
@@ -360,7 +350,6 @@ class LibraryHandle<Cufft> {
 
   Layout layout_;
   cufftHandle plan_ = kNone;
-  CUstream stream_ = nullptr;  // what the last scope set
   std::size_t work_bytes_ = 0;
   internal::FftArea area_;
 };

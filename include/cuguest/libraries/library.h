@@ -223,11 +223,13 @@ class [[nodiscard]] LibraryScope {
 
   /// Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
   /// reaches without peer access. Another device's memory is refused, also where peer access is
-  /// enabled; pinned host memory and managed memory may be of any. The libraries do not check, and
-  /// a wrong operand loses every context of the process. For tests and debugging.
+  /// enabled; pinned host memory and managed memory may be of any, and virtual memory that begins
+  /// on the scope's device may go on elsewhere, as DeviceView::Borrow says. The libraries do not
+  /// check, and a wrong operand loses every context of the process. For tests and debugging.
   /// Errors: those of DeviceView::Borrow, and
-  ///         kFailedPrecondition  the scope is not ok()
-  ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
+  ///         kFailedPrecondition  the scope is not ok(); virtual memory that its device may not
+  ///         read kInvalidArgument     null, plain host memory, freed, too short, or another
+  ///         device's
   /// Cost:   that of Describe(), with the driver's lock; twice for another device's context.
   [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
     return scope_.CheckOperand(internal::AddressOf(pointer), bytes);

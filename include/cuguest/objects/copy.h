@@ -96,8 +96,11 @@ using NotDeduced = std::common_type_t<T>;
 /// Errors:  those of ObjectDriver::Get(), and
 ///          kInvalidArgument     the ends differ in their number of elements; the host's is null;
 ///                               freed memory (as far as the driver notices: its address may be in
-///                               use again); memory that the device it runs on has no access to,
-///                               see Note [Where a copy runs]; an empty StreamRef
+///                               use again, and in a capture it looks when the graph is
+///                               instantiated); memory that the device it runs on has no access
+///                               to, see Note [Where a copy runs]; a fill of memory that the
+///                               stream's device may not write, also in a capture; an empty
+///                               StreamRef
 ///          kFailedPrecondition  CUDA_ERROR_CONTEXT_IS_DESTROYED: a context that owns memory, or
 ///                               the stream's, was destroyed or reset; pool or virtual memory, and
 ///                               no context on its device or of the other end; or a capture
@@ -105,8 +108,10 @@ using NotDeduced = std::common_type_t<T>;
 ///          Nothing was copied then, except that a sticky error may come in the middle of a copy.
 /// Cost:    driver calls: eight if the context it runs in is current, else ten, and two to eight
 ///          more for pool and virtual memory; with a stream four if its context is current, else
-///          six. One more for each end that another context owns, and for a Download() to managed
-///          memory. Text is made on failure only.
+///          six. One more for each end that another context owns, for a Download() to managed or
+///          virtual memory, and for a fill on a stream of another context than the memory's; twelve
+///          more for that in a capture, if the memory is of another device. Text is made on failure
+///          only.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>

@@ -101,7 +101,8 @@ class DeviceBuffer {
   ///                           would never be freed; or pinned host or virtual memory, which is
   ///                           freed in another way
   ///         It keeps its owner then. A module's variable is not recognised; freeing it fails.
-  /// Cost:   that of Describe(), twice; of AdoptAsync(), three times.
+  /// Cost:   that of Describe(), twice; of AdoptAsync(), three times. Five calls more for memory
+  ///         that a pool has on the host.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
                                                                        std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));

@@ -41,14 +41,20 @@ class DeviceView {
 
   /// A view of `count` elements from `pointer` on: device, managed, pinned host, pool or virtual
   /// memory, of any context or device; pageable memory of the host where the devices reach it.
-  /// Virtual memory may span any number of adjacent mappings, as expandable segments do. No
+  /// Virtual memory may span any number of adjacent mappings, as expandable segments do, also of
+  /// different devices' memory; the view is then of the first mapping's device, which must have
+  /// access to each. Whether a pool on the host lets a device use its memory is not known. No
   /// elements: an empty view; the pointer is not checked.
   /// Errors: those of Describe(), and
   ///         kInvalidArgument     memory unknown to CUDA (null, plain host, freed, gone with its
   ///                              context), too short, or not aligned for T; more bytes than a
   ///                              size_t holds. The message says what is there.
-  ///         kFailedPrecondition  virtual memory its device may not read, or write for non-const T
-  /// Cost:   that of Describe(); once for every mapping of virtual memory.
+  ///         kFailedPrecondition  virtual memory of which the view's device may not read some, or
+  ///         not
+  ///                              write it for non-const T; the text has the mapping
+  /// Cost:   that of Describe(). For each further mapping two driver calls, and a third where it is
+  ///         of another device's memory; mappings are of 2 MiB at least. Three more for memory that
+  ///         a pool has on the host.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer,
                                                                       std::size_t count) {
     absl::StatusOr<internal::MemoryRange> range =

@@ -39,8 +39,9 @@ struct CUGUEST_API MemoryDescription {
     kVirtual,
     kPageable,  ///< plain memory of the host, where every device of this process reaches it
   };
-  /// What the device that holds the memory may do with it: kReadWrite, except for virtual memory;
-  /// kNone if unregistered.
+  /// What the device that holds the memory may do with it; kNone if unregistered. It is asked for
+  /// virtual memory only, and kReadWrite for all else: also for memory of a pool on the host, which
+  /// no device may use until the pool gives it access (cuMemPoolSetAccess).
   enum class Access : unsigned char { kNone, kRead, kReadWrite };
 
   CUGUEST_HIDE MemoryDescription() = default;
@@ -60,8 +61,8 @@ struct CUGUEST_API MemoryDescription {
   bool is_on_host = false;
 
   /// The allocation around the pointer; for virtual memory the one mapping around it, which may
-  /// have neighbours. 0 and 0 if unregistered or pageable, below CUDA 10.2, and for memory of a
-  /// pool on the host, whose start the driver does not report.
+  /// have neighbours. 0 and 0 if unregistered or pageable, below CUDA 10.2 (for virtual memory
+  /// below 11.3), and for memory of a pool on the host, whose start the driver does not report.
   CUdeviceptr base = 0;
   std::size_t size = 0;
 

@@ -206,6 +206,9 @@ const std::vector<std::string>& CodeImage::kernel_names() const {
 }
 bool CodeImage::names_all_kernels() const { return ContentsOf(*data_).contents.names_all; }
 absl::Status CodeImage::Validate() const { return ContentsOf(*data_).damage; }
+const std::vector<std::string>& internal::ImageAccess::Targets(const CodeImage& image) {
+  return ContentsOf(*image.data_).contents.targets;
+}
 std::map<std::string, internal::KernelInImage> internal::ImageAccess::Kernels(
     const CodeImage& image) {
   using cudaimage::KernelContents;

@@ -43,8 +43,9 @@ class LibraryCode : public LoadedCode {
         [&] { static_cast<void>(Unload(driver_)); });
     if (report != nullptr) *report = jit_.Report();
     if (code == CUDA_SUCCESS) code = Check(image);
+    targets_ = TargetsText(image);
     if (code == CUDA_SUCCESS) return absl::OkStatus();
-    absl::Status status = CodeStatus(code, LoadText(image), DevicesText(driver_), jit_.error_log());
+    absl::Status status = OfImage(code, LoadText(image), DevicesText(driver_));
     static_cast<void>(Unload(driver_));  // while captures are relaxed
     return status;
   }
@@ -86,16 +87,16 @@ class LibraryCode : public LoadedCode {
     const CUresult code = driver.LibraryGetModule(&module, library_);
     if (report != nullptr) *report = jit_.Report();
     if (code == CUDA_SUCCESS) return absl::OkStatus();
-    return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context), jit_.error_log());
+    return OfImage(code, "load " + Quoted(name()), PlaceText(driver, context));
   }
 
   absl::StatusOr<Variable> FindVariable(const ObjectDriver& driver, const ContextRef& context,
                                         const std::string& name) override {
     Variable found;
-    CUGUEST_RETURN_IF_CUDA_ERROR(
-        driver.LibraryGetGlobal(&found.pointer, &found.bytes, library_, name.c_str()),
-        FindVariableText(name, this->name()), PlaceText(driver, context));
-    return found;
+    const CUresult code =
+        driver.LibraryGetGlobal(&found.pointer, &found.bytes, library_, name.c_str());
+    if (code == CUDA_SUCCESS) return found;
+    return OfImage(code, FindVariableText(name, this->name()), PlaceText(driver, context));
   }
 
   CUresult Unload(const ObjectDriver& driver) override {
@@ -112,8 +113,9 @@ class LibraryCode : public LoadedCode {
     if (code == CUDA_ERROR_NOT_FOUND) {
       return NoSuchKernel(name, this->name(), KernelNames().value_or(std::vector<std::string>()));
     }
-    CUGUEST_RETURN_IF_CUDA_ERROR(code, "get kernel " + Quoted(name), "of " + Quoted(this->name()));
-    return kernel;
+    if (code == CUDA_SUCCESS) return kernel;
+    return OfImage(code, "get kernel " + Quoted(name) + " of " + Quoted(this->name()),
+                   DevicesText(driver_));
   }
 
   absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver, const KernelState& kernel,
@@ -122,8 +124,12 @@ class LibraryCode : public LoadedCode {
     CUfunction function = nullptr;
     const CUresult code = driver.KernelGetFunction(&function, kernel.kernel);
     if (code == CUDA_SUCCESS) return function;
-    return CodeStatus(code, KernelText("use", kernel) + " of " + Quoted(name()),
-                      PlaceText(driver, context), jit_.error_log());
+    return OfImage(code, KernelText("use", kernel) + " of " + Quoted(name()),
+                   PlaceText(driver, context));
+  }
+
+  absl::Status OfImage(CUresult code, std::string_view doing, std::string_view object) const {
+    return ImageStatus(code, doing, object, jit_.error_log(), targets_);
   }
 
   bool CanEnumerate() const {
@@ -135,6 +141,7 @@ class LibraryCode : public LoadedCode {
   const std::optional<CodeImage> image_;  // where the driver cannot list the kernels
   // Written by the driver while it loads; no document says that it is not later.
   JitCall jit_;
+  std::string targets_;
   CUlibrary library_ = nullptr;  // once it is loaded, and until it is unloaded
 };
 
@@ -188,7 +195,8 @@ class ModuleCode : public LoadedCode {
         [&] { static_cast<void>(driver.ModuleUnload(here->Adopt(nullptr))); });
     if (report != nullptr) *report = jit.Report();
     if (code == CUDA_SUCCESS) return absl::OkStatus();
-    return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
+    return ImageStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log(),
+                       TargetsText(image_));
   }
 
   absl::StatusOr<CUfunction> FindFunctionHere(const ObjectDriver& driver, const KernelState& kernel,

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cuguest/status.h"
 #include "lib/core/image_namespace.h"
 #include "lib/image/include/cudaimage/kernel_names.h"
@@ -27,6 +28,20 @@ absl::Status CodeStatus(CUresult code, std::string_view doing, std::string_view 
   return ErrorStatus(
       code, doing, object,
       absl::StrCat(ErrorName(code), " (", static_cast<int>(code), "): ", ErrorText(code), said));
+}
+
+std::string TargetsText(const CodeImage& image) {
+  return absl::StrJoin(ImageAccess::Targets(image), ", ");
+}
+
+absl::Status ImageStatus(CUresult code, std::string_view doing, std::string_view object,
+                         std::string_view log, const std::string& targets) {
+  if (code != CUDA_ERROR_NO_BINARY_FOR_GPU) return CodeStatus(code, doing, object, log);
+  const std::string kUnknown = "nothing whose target can be read";
+  return ErrorStatus(
+      code, doing, object,
+      absl::StrCat(ErrorName(code), " (", static_cast<int>(code), "): ", ErrorText(code),
+                   "; the image holds ", targets.empty() ? kUnknown : targets, LogText(log)));
 }
 
 absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,

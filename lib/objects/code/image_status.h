@@ -25,6 +25,8 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // What a Module asks of its image beyond what everybody may ask.
 struct ImageAccess {
   static std::map<std::string, KernelInImage> Kernels(const CodeImage& image);
+  // CodeContents::targets
+  static const std::vector<std::string>& Targets(const CodeImage& image);
 };
 
 // A compiler's or linker's log behind an error, on lines of its own; empty if it is.
@@ -33,6 +35,14 @@ std::string LogText(std::string_view log);
 // As ToStatus(), with the compiler's words behind it, if it said any.
 absl::Status CodeStatus(CUresult code, std::string_view doing, std::string_view object,
                         std::string_view log);
+
+// "sm_80, PTX for sm_90": what the image is for, as far as that can be read off it.
+std::string TargetsText(const CodeImage& image);
+
+// As CodeStatus(), of an image that is for `targets`, which is said where the device is none of
+// them.
+absl::Status ImageStatus(CUresult code, std::string_view doing, std::string_view object,
+                         std::string_view log, const std::string& targets);
 
 // `wanted` is none of `names`, the kernels of `image` that are known.
 absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,

@@ -7,6 +7,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/status.h"
+#include "lib/objects/code/function_in_context.h"
 #include "lib/objects/code/image_status.h"
 #include "lib/objects/code/jit.h"
 #include "lib/status/error_status.h"
@@ -64,9 +65,24 @@ class LinkState {
   CUresult result_;
 };
 
-// CUDA_ERROR_UNKNOWN with a log is about the inputs: a symbol is undefined or defined twice.
-absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall& call) {
+// What the link is for: the target, or else the current context's device.
+std::string ForText(const LinkJob& job) {
+  if (job.options.target) return ", for " + TargetText(*job.options.target);
+  CUdevice device = 0;
+  int capability = 0;
+  if (AskComputeCapability(job.driver, &device, &capability) != CUDA_SUCCESS) return "";
+  return absl::StrCat(", for device ", device, " (compute capability ", capability / 10, ".",
+                      capability % 10, ")");
+}
+
+// Of an input, or of all where it is null. CUDA_ERROR_UNKNOWN with a log is about the inputs: a
+// symbol is undefined or defined twice.
+absl::Status LinkStatus(CUresult code, const LinkJob& job, const std::string& object,
+                        const CodeImage* input, const JitCall& call) {
   const std::string_view log = call.error_log();
+  if (code == CUDA_ERROR_NO_BINARY_FOR_GPU && input != nullptr) {
+    return ImageStatus(code, "link", object + ForText(job), log, TargetsText(*input));
+  }
   if (code != CUDA_ERROR_UNKNOWN || log.empty()) return CodeStatus(code, "link", object, log);
   const absl::Status said =
       ErrorStatus(code, "link", object,
@@ -79,15 +95,27 @@ absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall&
 
 absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
   LinkState state(job.driver, call);
-  return LinkIn(&state, job.inputs, [call](CUresult code, const std::string& object) {
-    return LinkStatus(code, object, *call);
-  });
+  return LinkIn(&state, job.inputs,
+                [&job, call](CUresult code, const std::string& object, const CodeImage* input) {
+                  return LinkStatus(code, job, object, input, *call);
+                });
 }
 
 // What a linker says of a symbol that an input defines, and an earlier one did.
 constexpr std::string_view kDefinedTwice = "Multiple definition";
 
 }  // namespace
+
+std::string TargetText(CUjit_target target) {
+  // CU_COMPUTE_FAMILY_TARGET_BASE: newer than the <cuda.h> of CUDA 12.8.
+  constexpr unsigned kFamily = 0x20000;
+  const unsigned number = static_cast<unsigned>(target);
+  const unsigned features = number & ~0xffffu;
+  return absl::StrCat("sm_", number & 0xffffu,
+                      features == CU_COMPUTE_ACCELERATED_TARGET_BASE ? "a"
+                      : features == kFamily                          ? "f"
+                                                                     : "");
+}
 
 std::string InputsText(const std::vector<CodeImage>& inputs) {
   constexpr std::size_t kNamed = 4;
@@ -114,13 +142,13 @@ absl::Status CheckDefinedOnce(const LinkJob& job) {
   JitCall call(options, job.driver.version);
   LinkState state(job.driver, &call);
   if (state.result() != CUDA_SUCCESS) {
-    return LinkStatus(state.result(), InputsText(job.inputs), call);
+    return LinkStatus(state.result(), job, InputsText(job.inputs), nullptr, call);
   }
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     if (job.inputs[i].has_lto_ir()) continue;
     const CUresult code = state.Add(job.inputs[i]);
     if (call.error_log().find(kDefinedTwice) != std::string_view::npos) {
-      return LinkStatus(code, InputText(job.inputs, i), call);
+      return LinkStatus(code, job, InputText(job.inputs, i), &job.inputs[i], call);
     }
   }
   return absl::OkStatus();

@@ -27,6 +27,9 @@ struct LinkJob {
   const JitOptions& options;
 };
 
+// "sm_90" of 90, "sm_90a" of CU_TARGET_COMPUTE_90A.
+std::string TargetText(CUjit_target target);
+
 // "a.ptx, b.ptx and 3 more".
 std::string InputsText(const std::vector<CodeImage>& inputs);
 
@@ -51,19 +54,23 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
 // (13.0). Whatever else is wrong with the inputs is not said here.
 absl::Status CheckDefinedOnce(const LinkJob& job);
 
-// Gives `state`, a linker's, all `inputs` and takes the image. `failed(code, object)` is the status
-// of a code that is not 0.
+// Gives `state`, a linker's, all `inputs` and takes the image. `failed(code, object, input)` is the
+// status of a code that is not 0; `input` is null where it is about all of them.
 template <typename State, typename Failed>
 absl::StatusOr<CodeImage> LinkIn(State* state, const std::vector<CodeImage>& inputs,
                                  const Failed& failed) {
-  if (const auto code = state->result(); code != 0) return failed(code, InputsText(inputs));
+  if (const auto code = state->result(); code != 0) {
+    return failed(code, InputsText(inputs), nullptr);
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (const auto code = state->Add(inputs[i]); code != 0) {
-      return failed(code, InputText(inputs, i));
+      return failed(code, InputText(inputs, i), &inputs[i]);
     }
   }
   HostSpan<const unsigned char> image;  // the state's
-  if (const auto code = state->Complete(&image); code != 0) return failed(code, InputsText(inputs));
+  if (const auto code = state->Complete(&image); code != 0) {
+    return failed(code, InputsText(inputs), nullptr);
+  }
   return CodeImage::Copy(image, InputsText(inputs));
 }
 

@@ -76,19 +76,6 @@ int NvJitLinkInput(CodeImage::Kind kind) {
   return static_cast<int>(kTypes[static_cast<int>(kind)]);
 }
 
-// CU_COMPUTE_FAMILY_TARGET_BASE: newer than the <cuda.h> of CUDA 12.8.
-constexpr unsigned kFamily = 0x20000;
-
-// "sm_90" of 90, "sm_90a" of CU_TARGET_COMPUTE_90A.
-std::string TargetText(CUjit_target target) {
-  const unsigned number = static_cast<unsigned>(target);
-  const unsigned features = number & ~0xffffu;
-  return absl::StrCat("sm_", number & 0xffffu,
-                      features == CU_COMPUTE_ACCELERATED_TARGET_BASE ? "a"
-                      : features == kFamily                          ? "f"
-                                                                     : "");
-}
-
 const char* CacheText(CUjit_cacheMode mode) { return mode == CU_JIT_CACHE_OPTION_CG ? "cg" : "ca"; }
 
 // The options as nvJitLink takes them. Those of ptxas are passed on to it.
@@ -204,7 +191,7 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
   }
   const auto start = std::chrono::steady_clock::now();
   NvJitLinkWork state(library, LinkOptions(job.options, target));
-  const auto failed = [&](int result, const std::string& object) {
+  const auto failed = [&](int result, const std::string& object, const CodeImage* /*input*/) {
     const std::string log = LogText(state.ErrorLog());
     return absl::Status(CodeFor(result, !log.empty()),
                         absl::StrCat("link, ", object, ": ", Table::ErrorName(result), " (", result,

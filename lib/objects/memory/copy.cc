@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/objects/driver.h"
 #include "lib/acquire/pointer_attributes.h"
+#include "lib/guard/relaxed_scope.h"
 #include "lib/objects/memory/run_copy.h"
+#include "lib/objects/memory/trial_graph.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/status/status_macros.h"
 
@@ -54,19 +56,21 @@ struct Task {
   bool is_fill() const { return value != nullptr; }
   std::array<const MemoryRange*, 2> ranges() const { return {to.range, from.range}; }
   CUresult Do(const ObjectDriver& driver, const StreamRef* stream) const {
-    return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
+    if (value == nullptr) return Copy(driver, stream);
+    const CUresult code = stream != nullptr ? CheckFill(driver, *stream) : CUDA_SUCCESS;
+    return code == CUDA_SUCCESS ? Fill(driver, stream) : code;
   }
 
   // cuMemcpyDtoH returns when the copy is done, to pageable and to pinned memory (CUDA Driver API,
-  // "API synchronization behavior"). That does not say so of managed memory, which the host's end
-  // may be.
+  // "API synchronization behavior"). That does not say so of managed and of virtual memory, which
+  // the host's end may be; virtual memory may go on in a mapping of a device's.
   CUresult Wait(const ObjectDriver& driver) const {
     if (value != nullptr || to.range != nullptr) return WaitForStream0(driver);
     PointerAttributes host;
     const CUresult code = ReadAttributes(driver, to.address, &host);
     if (code != CUDA_SUCCESS) return code;
-    const bool is_of_host =
-        host.is_managed == 0 && (!host.IsKnown() || host.type == CU_MEMORYTYPE_HOST);
+    const bool is_of_host = host.is_managed == 0 && !host.IsVirtual() &&
+                            (!host.IsKnown() || host.type == CU_MEMORYTYPE_HOST);
     return is_of_host ? CUDA_SUCCESS : WaitForStream0(driver);
   }
 
@@ -84,6 +88,25 @@ struct Task {
     }
     return Call(driver.MemcpyDtoD, driver.MemcpyDtoDAsync, stream, to.address, from.address,
                 bytes());
+  }
+
+  // What the driver says of the fill at the call, where it is not in a capture. In one it takes any
+  // memory, and refuses another device's when the whole graph is instantiated
+  // (cudasim/test/two_devices_facts_test.cc). Whether the stream's device may write that, for which
+  // there are several reasons, only the driver knows.
+  CUresult CheckFill(const ObjectDriver& driver, const StreamRef& stream) const {
+    if (to.range->context == stream.context()) return CUDA_SUCCESS;
+    CUdevice here = 0;
+    const CUresult code = driver.CtxGetDevice(&here);
+    if (code != CUDA_SUCCESS || here == to.range->device.get()) return code;
+    constexpr CUresult kCaptures = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    const bool is_deferred = CheckNotCapturing(stream.get(), kCaptures) == kCaptures &&
+                             driver.GraphInstantiateWithFlags != nullptr;
+    if (!is_deferred) return CUDA_SUCCESS;
+    return TrialGraph(driver).Instantiate([&](CUstream trial) {
+      const StreamRef alone = StreamRef::Borrow(trial, stream.context());
+      return Fill(driver, &alone);
+    });
   }
 
   CUresult Fill(const ObjectDriver& driver, const StreamRef* stream) const {

@@ -13,6 +13,7 @@
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
 #include "lib/objects/memory/host_pages.h"
+#include "lib/objects/memory/mapping_access.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -36,17 +37,11 @@ MemoryDescription::Kind KindOf(const PointerAttributes& read) {
 }
 
 CUresult ReadAccess(const ObjectDriver& driver, MemoryDescription* memory) {
+  if (memory->kind == MemoryDescription::Kind::kVirtual) {
+    return internal::AskAccess(driver, memory->pointer, *memory->device, &memory->access);
+  }
   memory->access = MemoryDescription::Access::kReadWrite;
-  if (memory->kind != MemoryDescription::Kind::kVirtual || driver.MemGetAccess == nullptr)
-    return CUDA_SUCCESS;
-  CUmemLocation location = {};
-  location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  location.id = memory->device->get();
-  unsigned long long flags = 0;
-  const CUresult code = driver.MemGetAccess(&flags, &location, memory->pointer);
-  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) memory->access = MemoryDescription::Access::kNone;
-  if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) memory->access = MemoryDescription::Access::kRead;
-  return code;
+  return CUDA_SUCCESS;
 }
 
 // Memory on a device is at one address in all contexts; pages of the host need not be.

@@ -18,6 +18,7 @@
 #include "cuguest/objects/driver.h"
 #include "cuguest/objects/memory.h"
 #include "cuguest/status.h"
+#include "lib/acquire/pointer_attributes.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/guard/nesting.h"
@@ -184,9 +185,19 @@ absl::Status CheckAdoptable(CUdeviceptr pointer) {
     return absl::InvalidArgumentError(absl::StrCat(
         "adopt ", memory.ToString(), ": it is not freed like device memory; borrow a view"));
   }
-  if (memory.offset() == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "adopt ", memory.ToString(), ": the allocation starts at ", PointerText(memory.base)));
+  const bool is_start_known = memory.size != 0;
+  if (is_start_known && memory.offset() == 0) return absl::OkStatus();
+  if (is_start_known) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "adopt ", memory.ToString(), ": the allocation starts at ", PointerText(memory.base)));
+  }
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  bool goes_back = false;
+  CUGUEST_RETURN_IF_CUDA_ERROR(IsOneAllocation(*driver, pointer - 1, pointer, &goes_back), "adopt",
+                               PointerText(pointer));
+  if (!goes_back) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("adopt ", memory.ToString(), ": it is not where an allocation starts"));
 }
 
 }  // namespace

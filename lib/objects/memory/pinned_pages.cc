@@ -61,17 +61,14 @@ std::string PinText(const void* pages, std::size_t bytes) {
 
 CUresult Look(const ObjectDriver& driver, CUdeviceptr pointer, PinnedRange* range) noexcept {
   PointerAttributes read;
-  CUresult code = ReadAttributes(driver, pointer, &read);
+  const CUresult code = ReadAttributes(driver, pointer, &read);
   *range = PinnedRange();
   range->is_known = read.IsKnown();
   range->is_pinned_host =
       read.type == CU_MEMORYTYPE_HOST && read.context != nullptr && read.is_managed == 0;
   range->context = read.context;
   range->extent = read.Extent();
-  CUpointer_attribute id = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-  void* value = &range->id;
-  if (code == CUDA_SUCCESS) code = driver.PointerGetAttributes(1, &id, &value, pointer);
-  return code;
+  return code == CUDA_SUCCESS ? ReadBufferId(driver, pointer, &range->id) : code;
 }
 
 PagePin* FindPin(const PinnedRange& range, const ContextRef& context) noexcept {

@@ -539,6 +539,7 @@ std::uint64_t SizeOfCubin(const void* image) {
 Status ReadDeviceElf(const Bytes& bytes, CodeContents* contents) {
   Cubin cubin;
   const Status read = Cubin::Read(bytes, &cubin);
+  contents->AddTarget(Text("sm_", cubin.Architecture()));
   return CubinCheck(cubin, contents).Check(read);
 }
 

@@ -77,6 +77,13 @@ Decompress DecompressorOf(std::uint64_t flags) {
   return (flags & kCompression) == kZstd ? DecompressZstd : nullptr;
 }
 
+// By the header alone, which does not tell sm_90a from sm_90.
+std::string TargetText(const FatbinEntryHeader& header) {
+  const bool is_ptx = header.kind == FatbinEntryHeader::kPtx;
+  const bool is_lto_ir = header.kind == FatbinEntryHeader::kLtoIr;
+  return Text(is_ptx ? "PTX for sm_" : is_lto_ir ? "LTO IR for sm_" : "sm_", header.architecture);
+}
+
 Status ReadEntry(const FatbinEntry& entry, CodeContents* contents) {
   ++contents->images;
   const ReadPayload read = ReaderOf(entry.header.kind);
@@ -85,6 +92,7 @@ Status ReadEntry(const FatbinEntry& entry, CodeContents* contents) {
   Status status(Status::Code::kUnavailable, "of a kind that is not known");
   if (read != nullptr) status = UnpackEntry(entry, &storage, &payload);
   if (status.code() == Status::Code::kUnavailable) {  // nobody can look
+    contents->AddTarget(TargetText(entry.header));
     contents->names_all = false;
     return Status();
   }

@@ -188,6 +188,7 @@ Status ReadPtx(const Bytes& bytes, CodeContents* contents) {
     if (token == ".func") functions.Read(before, &tokens);
     if (token == ".alias") functions.ReadAlias(&tokens);
     if (token == ".entry") entries.Read(before, &tokens);
+    if (token == ".target") contents->AddTarget("PTX for " + std::string(tokens.Next()));
     before = token;
   }
   entries.AddTo(contents);

@@ -165,6 +165,31 @@ void FindsKernels() {
   CHECK(contents.kernels.size() == 2);
 }
 
+// The targets, one behind the other.
+std::string TargetsOf(const std::string& image) {
+  CodeKind kind = CodeKind::kPtx;
+  CodeContents contents;
+  static_cast<void>(Read(image, &kind, &contents));
+  std::string text;
+  for (const std::string& target : contents.targets) text += (text.empty() ? "" : ", ") + target;
+  return text;
+}
+
+void ImagesHaveTargets() {
+  constexpr std::uint64_t kUnknownCompression = 0x1000;
+  CHECK(TargetsOf(MakeCubin()) == "sm_90");
+  CHECK(TargetsOf(kPtxText) == "PTX for sm_90");
+  CHECK(TargetsOf(".version 8.0\n.target sm_90a, debug\n") == "PTX for sm_90a");
+  CHECK(TargetsOf(".version 8.0\n") == "");
+  const std::string fatbin = MakeFatbin({{FatbinEntryHeader::kElf, MakeCubin()},
+                                         {FatbinEntryHeader::kElf, MakeCubin()},
+                                         {FatbinEntryHeader::kPtx, kPtxText},
+                                         {FatbinEntryHeader::kLtoIr, "lto", 80},
+                                         {FatbinEntryHeader::kElf, "x", 75, kUnknownCompression},
+                                         {FatbinEntryHeader::kPtx, "x", 70, kUnknownCompression}});
+  CHECK(TargetsOf(fatbin) == "sm_90, PTX for sm_90, LTO IR for sm_80, sm_75, PTX for sm_70");
+}
+
 void CubinsHaveTables() {
   const std::string image = MakeCubin();
   Cubin cubin;
@@ -312,6 +337,7 @@ void LibrariesAreToldApart() {
 
 int main() {
   FindsKernels();
+  ImagesHaveTargets();
   CubinsHaveTables();
   EntriesHaveParametersAndShapes();
   EntriesAreChosenForADevice();

@@ -228,6 +228,42 @@ BOOST_AUTO_TEST_CASE(pools) {
   for (const Place& place : kPlaces) PrintPool(context, place, CU_MEM_ALLOCATION_TYPE_PINNED);
 }
 
+// By which it is known where an allocation begins and ends.
+BOOST_AUTO_TEST_CASE(each_allocation_of_a_host_pool_has_a_buffer_id) {
+  const OwnContext context;
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
+  CUmemoryPool pool = nullptr;
+  if (RAW(cuMemPoolCreate)(&pool, &properties) != CUDA_SUCCESS) {
+    BOOST_TEST_MESSAGE("this driver has no such pools");
+    return;
+  }
+  SetStack({context.get()});
+  CUdeviceptr pointers[2] = {};
+  unsigned long long ids[2] = {};
+  for (const int i : {0, 1}) {
+    OK(RAW(cuMemAllocFromPoolAsync)(&pointers[i], 4096, pool, CU_STREAM_PER_THREAD));
+    OK(RAW(cuStreamSynchronize)(CU_STREAM_PER_THREAD));
+    const auto id_at = [&](CUdeviceptr offset) {
+      unsigned long long id = 0;
+      CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+      void* value = &id;
+      OK(RAW(cuPointerGetAttributes)(1, &attribute, &value, pointers[i] + offset));
+      return id;
+    };
+    ids[i] = id_at(0);
+    BOOST_TEST(ids[i] != 0u);
+    BOOST_TEST(id_at(256) == ids[i]);
+    BOOST_TEST(id_at(4095) == ids[i]);
+    BOOST_TEST(id_at(4096) != ids[i]);
+  }
+  BOOST_TEST(ids[0] != ids[1]);
+  for (const CUdeviceptr pointer : pointers) OK(RAW(cuMemFree)(pointer));
+  OK(RAW(cuMemPoolDestroy)(pool));
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(managed_pools) {
   const OwnContext context;
   for (const Place& place : kPlaces) PrintPool(context, place, CU_MEM_ALLOCATION_TYPE_MANAGED);

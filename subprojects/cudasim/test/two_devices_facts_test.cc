@@ -75,6 +75,18 @@ BOOST_AUTO_TEST_CASE(fills_stay_on_their_device, *NeedsDevices(2)) {
   OK(RAW(cuStreamSynchronize)(two.a_stream));
 }
 
+// But not in a capture: there the graph cannot be instantiated.
+BOOST_AUTO_TEST_CASE(a_captured_fill_of_another_device_is_refused_later, *NeedsDevices(2)) {
+  const TwoDevices two;
+  OK(RAW(cuStreamBeginCapture)(two.a_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  OK(RAW(cuMemsetD8Async)(two.b_memory, 0, 64, two.a_stream));
+  CUgraph graph = nullptr;
+  OK(RAW(cuStreamEndCapture)(two.a_stream, &graph));
+  CUgraphExec executable = nullptr;
+  IS(RAW(cuGraphInstantiate)(&executable, graph, 0), INVALID_VALUE);
+  OK(RAW(cuGraphDestroy)(graph));
+}
+
 BOOST_AUTO_TEST_CASE(peer_access_is_enabled_once, *NeedsDevices(2)) {
   const TwoDevices two;
   int can = 0;

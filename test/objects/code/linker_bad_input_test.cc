@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(code_for_another_architecture) {
   const absl::Status status = Link(owner.ref(), {IMAGE(linked_relocatable_ptx),
                                                  IMAGE(linked_part_oldest_relocatable_cubin)})
                                   .status();
-  REFUSES(status, kFailedPrecondition, "input 2 of 2", "architecture");
+  REFUSES(status, kFailedPrecondition, "input 2 of 2", "architecture",
+          ", for device 0 (compute capability ", "; the image holds sm_75");
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_NO_BINARY_FOR_GPU));
 }
 

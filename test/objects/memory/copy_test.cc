@@ -393,6 +393,76 @@ BOOST_AUTO_TEST_CASE(across_devices, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
+// The driver judges a fill in a capture when the graph is instantiated; here it is at the call.
+BOOST_AUTO_TEST_CASE(fills_of_another_device_in_a_capture, *NeedsDevices(2)) {
+  const Owner first(0);
+  const Owner second(1);
+  const Memories theirs(second);
+  const View device = Borrowed(theirs.device);
+  // iree-org/iree#13984: fills of pool memory are judged by other rules in a graph.
+  const View pools = Borrowed(theirs.pool);
+  const StreamRef stream = Ref(first);
+  for (const Stack& stack : {Stack{}, Stack{first.get()}, Stack{second.get()}}) {
+    SetStack(stack);
+    for (const CUstreamCaptureMode mode : kCaptureModes) {
+      const absl::Status outside[] = {ZeroAsync(device, stream), FillAsync(pools, 7, stream)};
+      const auto live = Sim::Live();
+      OK(RAW(cuStreamBeginCapture)(stream.get(), mode));
+      REFUSES(ZeroAsync(device, stream), kInvalidArgument, "fill 4096 bytes");
+      BOOST_TEST((ZeroAsync(device, stream) == outside[0]));
+      BOOST_TEST((FillAsync(pools, 7, stream) == outside[1]));
+      SUCCEEDS(FillAsync(Borrowed(theirs.managed), 7, stream));
+      SUCCEEDS(ZeroAsync(Borrowed(theirs.pinned), stream));
+      SUCCEEDS(CopyAsync(device, Borrowed(theirs.managed), stream));
+      CUgraph graph = nullptr;
+      OK(RAW(cuStreamEndCapture)(stream.get(), &graph));
+      size_t nodes = 0;
+      OK(RAW(cuGraphGetNodes)(graph, nullptr, &nodes));
+      BOOST_TEST(nodes == 3u);
+      CUgraphExec executable = nullptr;
+      SetStack({first.get()});
+      OK(RAW(cuGraphInstantiate)(&executable, graph, 0));
+      OK(RAW(cuGraphExecDestroy)(executable));
+      OK(RAW(cuGraphDestroy)(graph));
+      SetStack(stack);
+      BOOST_TEST((Sim::Live() == live), "leaked");
+    }
+  }
+  SetStack({});
+}
+
+// A pool that lends its memory to the stream's device.
+BOOST_AUTO_TEST_CASE(fills_of_a_lent_pool_in_a_capture, *NeedsDevices(2)) {
+  int can = 0;
+  OK(RAW(cuDeviceCanAccessPeer)(&can, 0, 1));
+  if (can == 0) {
+    BOOST_TEST_MESSAGE("the devices do not reach each other");
+    return;
+  }
+  const Owner first(0);
+  const Owner second(1);
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  CUmemoryPool pool = nullptr;
+  OK(RAW(cuMemPoolCreate)(&pool, &properties));
+  const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  OK(RAW(cuMemPoolSetAccess)(pool, &access, 1));
+  CUdeviceptr memory = 0;
+  OK(RAW(cuMemAllocFromPoolAsync)(&memory, kBytes, pool, second.stream()));
+  OK(RAW(cuStreamSynchronize)(second.stream()));
+  const StreamRef stream = Ref(first);
+  {
+    const Capture capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    SUCCEEDS(ZeroAsync(Borrowed(memory), stream));
+  }
+  SUCCEEDS(ZeroAsync(Borrowed(memory), stream));
+  SUCCEEDS(stream.Synchronize());
+  OK(RAW(cuMemFree)(memory));
+  OK(RAW(cuMemPoolDestroy)(pool));
+}
+
 BOOST_AUTO_TEST_CASE(invalidates_no_capture_elsewhere) {
   const Owner owner;
   const Owner other;
@@ -472,6 +542,8 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     BOOST_TEST(cost(Copy(view, others)) == 9 + switched);
     BOOST_TEST(cost(UploadAsync(view, ints, stream)) == 4 + switched);
     BOOST_TEST(cost(CopyAsync(view, others, stream)) == 5 + switched);
+    BOOST_TEST(cost(ZeroAsync(view, stream)) == 4 + switched);
+    BOOST_TEST(cost(ZeroAsync(others, stream)) == 6 + switched);
   }
   SetStack({});
 }
@@ -493,6 +565,7 @@ BOOST_AUTO_TEST_CASE(a_download_waits_once, *OnlySim()) {
   BOOST_TEST(waits(at(all.registered)) == 0U);
   BOOST_TEST(waits(at(all.managed)) == 1U);
   BOOST_TEST(waits(at(all.pool)) == 1U);
+  BOOST_TEST(waits(at(all.virtual_memory)) == 1U);
   Sim::ResetCalls();
   SUCCEEDS(Upload(view, pageable));
   SUCCEEDS(Zero(view));

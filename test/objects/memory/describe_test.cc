@@ -202,6 +202,18 @@ BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool, *OnlySim()) {
   OK(RAW(cuMemFree)(pointer));
 }
 
+// As of drivers below CUDA 11.3, which know of virtual memory its reservation.
+BOOST_AUTO_TEST_CASE(virtual_memory_without_its_mapping_has_no_extent, *OnlySim()) {
+  const Virtual range(2);
+  range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  Sim::FailCall("cuPointerGetAttributes", 1, CUDA_ERROR_INVALID_VALUE);
+  const MemoryDescription memory = Of(range.At(0) + 4);
+  Sim::ClearFaults();
+  BOOST_TEST((memory.kind == MemoryDescription::Kind::kVirtual));
+  BOOST_TEST(memory.base == 0u);
+  BOOST_TEST(memory.size == 0u);
+}
+
 static CUmemLocation HostLocation() {
   CUmemLocation location = {};
   location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
@@ -245,23 +257,18 @@ BOOST_AUTO_TEST_CASE(virtual_memory_of_the_host) {
 
 BOOST_AUTO_TEST_CASE(pool_memory_of_the_host) {
   const Owner owner;
-  CUmemPoolProps properties = {};
-  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = HostLocation();
-  CUmemoryPool pool = nullptr;
-  if (RAW(cuMemPoolCreate)(&pool, &properties) != CUDA_SUCCESS) {
+  const HostPool pool;
+  if (!pool.ok()) {
     BOOST_TEST_MESSAGE("this driver has no such pools");
     return;
   }
-  CUdeviceptr pointer = 0;
-  OK(RAW(cuMemAllocFromPoolAsync)(&pointer, kBytes, pool, owner.stream()));
-  OK(RAW(cuStreamSynchronize)(owner.stream()));
+  const CUdeviceptr pointer = pool.Allocate(owner);
   {
     const Undisturbed undisturbed;
     const MemoryDescription memory = Of(pointer + 64);
     BOOST_TEST((memory.kind == MemoryDescription::Kind::kPool));
     BOOST_TEST(memory.is_on_host);
-    BOOST_TEST((memory.pool == pool));
+    BOOST_TEST((memory.pool == pool.get()));
     BOOST_TEST((memory.context == ContextRef()));
     BOOST_TEST(memory.device_address == pointer + 64);
     BOOST_TEST(AddressOf(memory.host_address) == pointer + 64);
@@ -270,7 +277,6 @@ BOOST_AUTO_TEST_CASE(pool_memory_of_the_host) {
     BOOST_TEST(memory.ToString().find("pool memory of the host") != std::string::npos);
   }
   OK(RAW(cuMemFree)(pointer));
-  OK(RAW(cuMemPoolDestroy)(pool));
 }
 
 BOOST_AUTO_TEST_CASE(virtual_memory_is_its_mapping_with_its_access) {

@@ -273,6 +273,31 @@ BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
   BOOST_TEST(!IsThere(pool[1]));
 }
 
+// Where the driver does not tell the start of an allocation.
+BOOST_AUTO_TEST_CASE(adopts_a_host_pools_memory_from_its_start) {
+  const Owner owner;
+  const HostPool pool;
+  if (!pool.ok()) {
+    BOOST_TEST_MESSAGE("this driver has no such pools");
+    return;
+  }
+  const CUdeviceptr pointers[] = {pool.Allocate(owner), pool.Allocate(owner)};
+  for (const CUdeviceptr pointer : pointers) {
+    for (const size_t offset : {size_t{4}, size_t{256}, kBytes - 4}) {
+      REFUSES(Buffer::Adopt(pointer + offset, 1).status(), kInvalidArgument,
+              "pool memory of the host", "it is not where an allocation starts");
+    }
+    REFUSES(Buffer::Adopt(pointer, kInts + 1).status(), kInvalidArgument, "has 4096 in all");
+    FailEachCall({"cuPointerGetAttributes"}, [pointer] {
+      absl::StatusOr<Buffer> buffer = Buffer::Adopt(pointer, kInts);
+      if (buffer.ok()) static_cast<void>(buffer->Leak());
+      return buffer.status();
+    });
+    Buffer buffer = Made(Buffer::Adopt(pointer, kInts));
+    SUCCEEDS(buffer.Release());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(does_not_adopt_what_it_cannot_free) {
   const Owner owner;
   const Memories all(owner);

@@ -134,6 +134,86 @@ BOOST_AUTO_TEST_CASE(mappings_side_by_side_are_one_range) {
           "only 6291456 are there");
 }
 
+// A buffer of several allocations, mapped one behind the other (openucx/ucx#11461), of which each
+// was lent to other devices (openucx/ucx#11265).
+BOOST_AUTO_TEST_CASE(mappings_of_two_devices_are_judged_for_one, *NeedsDevices(2)) {
+  using ConstView = DeviceView<const int>;
+  constexpr size_t kUnitInts = kUnit / sizeof(int);
+  const Virtual range(3);
+  range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 0);
+  range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
+  range.Map(2, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 0);
+  for (const size_t units : {size_t{2}, size_t{3}}) {
+    REFUSES(View::Borrow(range.At(0), units * kUnitInts).status(), kFailedPrecondition,
+            "memory of device 1", "no access", "device 0 may not use it", "cuMemSetAccess");
+    REFUSES(ConstView::Borrow(range.At(0), units * kUnitInts).status(), kFailedPrecondition,
+            "memory of device 1", "device 0 may not use it");
+  }
+  REFUSES(View::Borrow(range.At(1), 2 * kUnitInts).status(), kFailedPrecondition,
+          "memory of device 0", "device 1 may not use it");
+  BOOST_TEST((Borrowed(range.At(1), kUnitInts).device() == Device::Borrow(1)));
+  range.Allow(1, 0, CU_MEM_ACCESS_FLAGS_PROT_READ);
+  REFUSES(View::Borrow(range.At(0), 3 * kUnitInts).status(), kFailedPrecondition, "read-only",
+          "device 0 may not use it so");
+  BOOST_TEST(ConstView::Borrow(range.At(0), 3 * kUnitInts).ok());
+  range.Allow(1, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  const View view = Borrowed(range.At(0), 3 * kUnitInts);
+  BOOST_TEST(view.size() == 3 * kUnitInts);
+  BOOST_TEST((view.device() == Device::Borrow(0)));
+  REFUSES(View::Borrow(range.At(1), 2 * kUnitInts).status(), kFailedPrecondition,
+          "device 1 may not use it");
+}
+
+BOOST_AUTO_TEST_CASE(each_further_mapping_costs_what_it_says, *OnlySim()) {
+  const Virtual range(3);
+  for (const size_t unit : {0, 1, 2}) range.Map(unit, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  const auto cost = [&range](size_t bytes) {
+    Sim::ResetCalls();
+    BOOST_TEST(DeviceView<char>::Borrow(range.At(0), bytes).ok());
+    return Sim::TotalCalls();
+  };
+  BOOST_TEST(cost(kUnit) == 2u);
+  BOOST_TEST(cost(kUnit + 1) == 4u);
+  BOOST_TEST(cost(3 * kUnit) == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_mapping_of_another_device_costs_one_more, *OnlySim() * NeedsDevices(2)) {
+  const Virtual range(2);
+  range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 0);
+  range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
+  range.Allow(1, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  Sim::ResetCalls();
+  Borrowed(range.At(0), 2 * kUnit / sizeof(int));
+  BOOST_TEST(Sim::TotalCalls() == 5u);
+  FailEachCall({"cuPointerGetAttributes", "cuMemGetAccess"},
+               [&] { return View::Borrow(range.At(0), 2 * kUnit / sizeof(int)); });
+}
+
+// Of which NVIDIA/cuda-python#2795 asks for those on a NUMA node.
+BOOST_AUTO_TEST_CASE(memory_of_a_pool_on_the_host_is_one_allocation) {
+  const Owner owner;
+  const HostPool pool;
+  if (!pool.ok()) {
+    BOOST_TEST_MESSAGE("this driver has no such pools");
+    return;
+  }
+  const CUdeviceptr pointers[] = {pool.Allocate(owner), pool.Allocate(owner)};
+  for (const CUdeviceptr pointer : pointers) {
+    const Undisturbed undisturbed;
+    Borrowed(pointer, kInts);
+    Borrowed(pointer + 256, kInts - 64);
+    REFUSES(View::Borrow(pointer, kInts + 1).status(), kInvalidArgument, "borrow 4100 bytes",
+            "the allocation has 4096 in all");
+    REFUSES(View::Borrow(pointer, size_t{1} << 40).status(), kInvalidArgument,
+            "the allocation has 4096 in all");
+    REFUSES(View::Borrow(pointer + 256, kInts).status(), kInvalidArgument,
+            "the allocation has 4096 in all, and ends before that");
+    REFUSES(View::Borrow(pointer + kBytes - 4, 2).status(), kInvalidArgument, "ends before that");
+  }
+  FailEachCall({"cuPointerGetAttributes"}, [&] { return View::Borrow(pointers[0], kInts); });
+  for (const CUdeviceptr pointer : pointers) OK(RAW(cuMemFree)(pointer));
+}
+
 BOOST_AUTO_TEST_CASE(virtual_memory_that_the_device_may_not_use) {
   const Virtual range(1);
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_NONE);

@@ -113,6 +113,15 @@ class Virtual {
   }
   CUdeviceptr At(size_t unit) const { return base_ + unit * kUnit; }
 
+  // What `device` may do with a unit that is mapped.
+  void Allow(size_t unit, int device, CUmemAccess_flags access) const {
+    CUmemAccessDesc allowed = {};
+    allowed.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    allowed.flags = access;
+    OK(RAW(cuMemSetAccess)(At(unit), kUnit, &allowed, 1));
+  }
+
+  // Of memory of `device`, which alone has access.
   CUdeviceptr Map(size_t unit, CUmemAccess_flags access, int device = 0) const {
     CUmemAllocationProp properties = {};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -122,16 +131,41 @@ class Virtual {
     OK(RAW(cuMemCreate)(&handle, kUnit, &properties, 0));
     OK(RAW(cuMemMap)(At(unit), kUnit, 0, handle, 0));
     OK(RAW(cuMemRelease)(handle));
-    CUmemAccessDesc allowed = {};
-    allowed.location = properties.location;
-    allowed.flags = access;
-    OK(RAW(cuMemSetAccess)(At(unit), kUnit, &allowed, 1));
+    Allow(unit, device, access);
     return At(unit);
   }
 
  private:
   size_t size_;
   CUdeviceptr base_ = 0;
+};
+
+// A pool on the host, whose allocations the driver tells the size of, and no start.
+class HostPool {
+ public:
+  HostPool() {
+    CUmemPoolProps properties = {};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    if (RAW(cuMemPoolCreate)(&pool_, &properties) != CUDA_SUCCESS) pool_ = nullptr;
+  }
+  HostPool(const HostPool&) = delete;
+  HostPool& operator=(const HostPool&) = delete;
+  ~HostPool() {
+    if (ok()) OK(RAW(cuMemPoolDestroy)(pool_));
+  }
+  // Whether this driver has such pools.
+  bool ok() const { return pool_ != nullptr; }
+  CUmemoryPool get() const { return pool_; }
+  CUdeviceptr Allocate(const Owner& owner) const {
+    CUdeviceptr pointer = 0;
+    OK(RAW(cuMemAllocFromPoolAsync)(&pointer, kBytes, pool_, owner.stream()));
+    OK(RAW(cuStreamSynchronize)(owner.stream()));
+    return pointer;
+  }
+
+ private:
+  CUmemoryPool pool_ = nullptr;
 };
 
 // kBytes of each kind that belong to one context, or to its device.

@@ -13,10 +13,12 @@
 #ifndef CUDAIMAGE_CONTENTS_H_
 #define CUDAIMAGE_CONTENTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bytes.h"
 
@@ -53,7 +55,14 @@ struct CodeContents {
   std::map<std::string, KernelContents> kernels;  // by name
   bool names_all = true;                          // whether `kernels` are all
   std::size_t images = 0;                         // that a container holds
+  // What it is for, each once: "sm_80" of machine code, "PTX for sm_90a", "LTO IR for sm_80".
+  std::vector<std::string> targets;
 
+  void AddTarget(const std::string& target) {
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
+      targets.push_back(target);
+    }
+  }
   void AddKernel(const std::string& name, const KernelContents& kernel) {
     KernelContents& kept = kernels.emplace(name, kernel).first->second;
     if (!(kept.block == kernel.block)) kept.block = RequiredBlock();
