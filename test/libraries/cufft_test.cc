@@ -393,9 +393,9 @@ BOOST_AUTO_TEST_CASE(each_scope_sets_the_stream, *cuguest_test::OnlySim()) {
   BOOST_TEST(told(StreamOf(home)) == 1U);
 }
 
-// A plan that stays on the stream of whoever had it last outlives that stream
+// A plan that stays on the stream of its last user outlives that stream
 // (JuliaGPU/CUDA.jl#859).
-BOOST_AUTO_TEST_CASE(a_plan_was_left_on_a_stream_that_is_gone) {
+BOOST_AUTO_TEST_CASE(plan_left_on_a_dead_stream) {
   const Owner home;
   CufftPlans plans;
   Transform transform(home.ref());

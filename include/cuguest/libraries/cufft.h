@@ -279,7 +279,7 @@ class LibraryHandle<Cufft> {
                             const internal::HandleRequest& request) {
     const Cufft& cufft = Of(library);
     auto& plan = *static_cast<LibraryHandle*>(self);
-    // Each time: whoever had the plan may have given it another, which cuFFT does not tell.
+    // Each time: the plan's last user may have given it another, which cuFFT does not tell.
     absl::Status status = ToStatus(cufft.SetStream(plan.plan_, request.stream.get()),
                                    "set the stream of a cuFFT plan");
     if (!status.ok() || plan.work_bytes_ == 0) return status;

@@ -109,9 +109,8 @@ using NotDeduced = std::common_type_t<T>;
 /// Cost:    driver calls: eight if the context it runs in is current, else ten, and two to eight
 ///          more for pool and virtual memory; with a stream four if its context is current, else
 ///          six. One more for each end that another context owns, for a Download() to managed or
-///          virtual memory, and for a fill on a stream of another context than the memory's; twelve
-///          more for that in a capture, if the memory is of another device. Text is made on failure
-///          only.
+///          virtual memory, and for a fill on a stream of another context than the memory's (two if
+///          that is on another device, twelve in a capture). Text is made on failure only.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>

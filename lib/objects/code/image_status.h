@@ -39,8 +39,8 @@ absl::Status CodeStatus(CUresult code, std::string_view doing, std::string_view 
 // "sm_80, PTX for sm_90": what the image is for, as far as that can be read off it.
 std::string TargetsText(const CodeImage& image);
 
-// As CodeStatus(), of an image that is for `targets`, which is said where the device is none of
-// them.
+// As CodeStatus(), of an image that is for `targets`, which the text has where no code in it fits
+// the device.
 absl::Status ImageStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view log, const std::string& targets);
 

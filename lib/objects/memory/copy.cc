@@ -97,12 +97,12 @@ struct Task {
   CUresult CheckFill(const ObjectDriver& driver, const StreamRef& stream) const {
     if (to.range->context == stream.context()) return CUDA_SUCCESS;
     CUdevice here = 0;
-    const CUresult code = driver.CtxGetDevice(&here);
+    CUresult code = driver.CtxGetDevice(&here);
     if (code != CUDA_SUCCESS || here == to.range->device.get()) return code;
     constexpr CUresult kCaptures = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    const bool is_deferred = CheckNotCapturing(stream.get(), kCaptures) == kCaptures &&
-                             driver.GraphInstantiateWithFlags != nullptr;
-    if (!is_deferred) return CUDA_SUCCESS;
+    code = CheckNotCapturing(stream.get(), kCaptures);
+    if (code != kCaptures) return code;
+    if (driver.GraphInstantiateWithFlags == nullptr) return CUDA_SUCCESS;  // below CUDA 11.4
     return TrialGraph(driver).Instantiate([&](CUstream trial) {
       const StreamRef alone = StreamRef::Borrow(trial, stream.context());
       return Fill(driver, &alone);

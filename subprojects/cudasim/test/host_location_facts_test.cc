@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(pools) {
 }
 
 // By which it is known where an allocation begins and ends.
-BOOST_AUTO_TEST_CASE(each_allocation_of_a_host_pool_has_a_buffer_id) {
+BOOST_AUTO_TEST_CASE(host_pool_allocations_have_buffer_ids) {
   const OwnContext context;
   CUmemPoolProps properties = {};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

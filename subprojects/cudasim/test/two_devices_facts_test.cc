@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(fills_stay_on_their_device, *NeedsDevices(2)) {
 }
 
 // But not in a capture: there the graph cannot be instantiated.
-BOOST_AUTO_TEST_CASE(a_captured_fill_of_another_device_is_refused_later, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(captured_fills_are_refused_at_instantiation, *NeedsDevices(2)) {
   const TwoDevices two;
   OK(RAW(cuStreamBeginCapture)(two.a_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   OK(RAW(cuMemsetD8Async)(two.b_memory, 0, 64, two.a_stream));

@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(code_for_another_device_is_refused, Fixture) {
 }
 
 // NVIDIA/cuda-samples#170: the program had code, and none for the device at hand.
-BOOST_FIXTURE_TEST_CASE(a_fatbin_says_what_it_has_instead, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_fatbin_says_what_it_has, Fixture) {
   const auto append = [](std::string* to, const auto& value) {
     to->append(reinterpret_cast<const char*>(&value), sizeof(value));
   };
@@ -116,8 +116,7 @@ BOOST_FIXTURE_TEST_CASE(a_fatbin_says_what_it_has_instead, Fixture) {
 
 // As a driver without code libraries says it in each context, and one with them where it is asked
 // for something of the image later.
-BOOST_FIXTURE_TEST_CASE(a_later_refusal_says_what_the_image_has, Fixture,
-                        *cuguest_test::OnlySim()) {
+BOOST_FIXTURE_TEST_CASE(later_refusals_say_what_it_holds, Fixture, *cuguest_test::OnlySim()) {
   const auto image = IMAGE(cubin);
   const char* const entries[] = {"cuKernelGetFunction", "cuLibraryGetModule", "cuLibraryGetGlobal"};
   for (const char* const entry : entries) {

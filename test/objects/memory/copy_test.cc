@@ -393,13 +393,13 @@ BOOST_AUTO_TEST_CASE(across_devices, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
-// The driver judges a fill in a capture when the graph is instantiated; here it is at the call.
-BOOST_AUTO_TEST_CASE(fills_of_another_device_in_a_capture, *NeedsDevices(2)) {
+// The driver refuses such a fill when the graph is instantiated; here the call does.
+BOOST_AUTO_TEST_CASE(captured_fills_of_another_device, *NeedsDevices(2)) {
   const Owner first(0);
   const Owner second(1);
   const Memories theirs(second);
   const View device = Borrowed(theirs.device);
-  // iree-org/iree#13984: fills of pool memory are judged by other rules in a graph.
+  // iree-org/iree#13984: in a graph the driver has other rules for fills of pool memory.
   const View pools = Borrowed(theirs.pool);
   const StreamRef stream = Ref(first);
   for (const Stack& stack : {Stack{}, Stack{first.get()}, Stack{second.get()}}) {
@@ -431,8 +431,31 @@ BOOST_AUTO_TEST_CASE(fills_of_another_device_in_a_capture, *NeedsDevices(2)) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(captured_fills_cost_what_they_say, *OnlySim() * NeedsDevices(2)) {
+  const Owner first(0);
+  const Owner second(1);
+  const Memories theirs(second);
+  const View managed = Borrowed(theirs.managed);
+  const StreamRef stream = Ref(first);
+  SetStack({first.get()});
+  const auto cost = [&] {
+    cuguest_test::BeginCount();
+    SUCCEEDS(ZeroAsync(managed, stream));
+    return Sim::TotalCalls();
+  };
+  BOOST_TEST(cost() == 7u);
+  {
+    const Capture capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    BOOST_TEST(cost() == 17u);
+    FailEachCall({"cuCtxGetDevice", "cuStreamIsCapturing", "cuStreamCreate", "cuStreamBeginCapture",
+                  "cuMemsetD8Async", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"},
+                 [&] { return ZeroAsync(managed, stream); });
+  }
+  SetStack({});
+}
+
 // A pool that lends its memory to the stream's device.
-BOOST_AUTO_TEST_CASE(fills_of_a_lent_pool_in_a_capture, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(captured_fills_of_a_lent_pool, *NeedsDevices(2)) {
   int can = 0;
   OK(RAW(cuDeviceCanAccessPeer)(&can, 0, 1));
   if (can == 0) {
@@ -566,6 +589,9 @@ BOOST_AUTO_TEST_CASE(a_download_waits_once, *OnlySim()) {
   BOOST_TEST(waits(at(all.managed)) == 1U);
   BOOST_TEST(waits(at(all.pool)) == 1U);
   BOOST_TEST(waits(at(all.virtual_memory)) == 1U);
+  const Virtual range(2);
+  range.MapHost(0);
+  BOOST_TEST(waits(at(range.At(0))) == 1U);
   Sim::ResetCalls();
   SUCCEEDS(Upload(view, pageable));
   SUCCEEDS(Zero(view));

@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool, *OnlySim()) {
 }
 
 // As of drivers below CUDA 11.3, which know of virtual memory its reservation.
-BOOST_AUTO_TEST_CASE(virtual_memory_without_its_mapping_has_no_extent, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(virtual_memory_without_a_known_mapping, *OnlySim()) {
   const Virtual range(2);
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   Sim::FailCall("cuPointerGetAttributes", 1, CUDA_ERROR_INVALID_VALUE);

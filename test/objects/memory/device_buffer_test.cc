@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
 }
 
 // Where the driver does not tell the start of an allocation.
-BOOST_AUTO_TEST_CASE(adopts_a_host_pools_memory_from_its_start) {
+BOOST_AUTO_TEST_CASE(adopts_host_pool_memory) {
   const Owner owner;
   const HostPool pool;
   if (!pool.ok()) {

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(mappings_side_by_side_are_one_range) {
 
 // A buffer of several allocations, mapped one behind the other (openucx/ucx#11461), of which each
 // was lent to other devices (openucx/ucx#11265).
-BOOST_AUTO_TEST_CASE(mappings_of_two_devices_are_judged_for_one, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(mappings_of_two_devices, *NeedsDevices(2)) {
   using ConstView = DeviceView<const int>;
   constexpr size_t kUnitInts = kUnit / sizeof(int);
   const Virtual range(3);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(mappings_of_two_devices_are_judged_for_one, *NeedsDevices(2
           "device 1 may not use it");
 }
 
-BOOST_AUTO_TEST_CASE(each_further_mapping_costs_what_it_says, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(each_further_mapping_costs_two_calls, *OnlySim()) {
   const Virtual range(3);
   for (const size_t unit : {0, 1, 2}) range.Map(unit, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   const auto cost = [&range](size_t bytes) {
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(each_further_mapping_costs_what_it_says, *OnlySim()) {
   BOOST_TEST(cost(3 * kUnit) == 6u);
 }
 
-BOOST_AUTO_TEST_CASE(a_mapping_of_another_device_costs_one_more, *OnlySim() * NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(another_devices_mapping_costs_one_more, *OnlySim() * NeedsDevices(2)) {
   const Virtual range(2);
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 0);
   range.Map(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 1);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_mapping_of_another_device_costs_one_more, *OnlySim() * Ne
 }
 
 // Of which NVIDIA/cuda-python#2795 asks for those on a NUMA node.
-BOOST_AUTO_TEST_CASE(memory_of_a_pool_on_the_host_is_one_allocation) {
+BOOST_AUTO_TEST_CASE(host_pool_allocations_are_one_range) {
   const Owner owner;
   const HostPool pool;
   if (!pool.ok()) {

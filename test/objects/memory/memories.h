@@ -113,12 +113,26 @@ class Virtual {
   }
   CUdeviceptr At(size_t unit) const { return base_ + unit * kUnit; }
 
-  // What `device` may do with a unit that is mapped.
+  // What `device` may do with a mapping.
   void Allow(size_t unit, int device, CUmemAccess_flags access) const {
     CUmemAccessDesc allowed = {};
     allowed.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
     allowed.flags = access;
     OK(RAW(cuMemSetAccess)(At(unit), kUnit, &allowed, 1));
+  }
+
+  // Of memory of the host, which has access as device 0 has.
+  void MapHost(size_t unit) const {
+    CUmemAllocationProp properties = {};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    CUmemGenericAllocationHandle handle = 0;
+    OK(RAW(cuMemCreate)(&handle, kUnit, &properties, 0));
+    OK(RAW(cuMemMap)(At(unit), kUnit, 0, handle, 0));
+    OK(RAW(cuMemRelease)(handle));
+    const CUmemAccessDesc allowed = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    OK(RAW(cuMemSetAccess)(At(unit), kUnit, &allowed, 1));
+    Allow(unit, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   }
 
   // Of memory of `device`, which alone has access.
