@@ -10,6 +10,7 @@
 #include "cudasim/sim.h"
 #include "kernels/images.h"
 #include "test/objects/code/code.h"
+#include "test/support/advised.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(image_kinds)
