@@ -185,6 +185,8 @@ void AChildBeforeCuinitOpensOne() {
     const absl::StatusOr<DriverLog> own = DriverLog::Open();
     CHECK(own.ok());
     CHECK(!DriverLog::Reason(FailOurs()).empty());
+    CHECK(log->Close().ok());  // the parent's
+    CHECK(!DriverLog::Reason(FailOurs()).empty());
   });
 }
 
