@@ -92,7 +92,8 @@ struct [[nodiscard]] Error {
   /// Writes what ToStatus() says, as far as it fits, with a NUL behind it, and returns the number
   /// of bytes without that which the whole has. ToStatus() says more of kNoDriver and
   /// kNotInitialized, of which this writes the code alone, of kTooOld (which driver has it) and of
-  /// kNoDevice (how many there are). Calls no driver, allocates nothing.
+  /// kNoDevice (how many there are), and the driver's reason, where a DriverLog is open. Calls no
+  /// driver, allocates nothing.
   CUGUEST_API std::size_t Write(char* text, std::size_t size) const noexcept;
 };
 

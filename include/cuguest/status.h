@@ -39,7 +39,9 @@ CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::
 }  // namespace internal
 
 /// The status of a driver's code. `doing` is a verb phrase ("push a context"), `object` what it was
-/// done to ("device 1", "context 0x5581"); either may be empty.
+/// done to ("device 1", "context 0x5581"); either may be empty. Where a DriverLog is open
+/// (objects/driver_log.h) and this thread's last call of the driver through cuguest gave `code`,
+/// the driver's own reason follows, once.
 /// Threads: any.
 /// Cost:    one comparison on success, nothing allocated; text is built on failure only.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(CUresult code, std::string_view doing,

@@ -215,20 +215,23 @@ CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
   return ReadId(*g_driver.load(std::memory_order_acquire), context, id);
 }
 
-// Called by every thread that reads the outcome, with the same values. `get_current` is last: a
-// thread with an answer from it has a driver table.
+// Called by every thread that reads the outcome; what CallThrough() has put there stays.
 const DriverOutcome* Install(const DriverOutcome* outcome) {
   if (outcome == nullptr || !outcome->ok()) return outcome;
-  const DriverTable& table = outcome->table;
-  g_driver.store(&table, std::memory_order_release);
-  StoreRelaxed(&g_stack_calls.push, table.CtxPushCurrent);
-  StoreRelaxed(&g_stack_calls.pop, table.CtxPopCurrent);
-  StoreRelaxed(&g_stack_calls.get_id, table.CtxGetId != nullptr ? table.CtxGetId : &IdWithoutIds);
-  StoreRelease(&g_stack_calls.get_current, table.CtxGetCurrent);
+  if (LoadAcquire(&g_stack_calls.get_current) == &GivesNothing) CallThrough(&outcome->table);
   return outcome;
 }
 
 }  // namespace
+
+// `get_current` is last: a thread with an answer from it has a driver table.
+void CallThrough(const DriverTable* table) noexcept {
+  g_driver.store(table, std::memory_order_release);
+  StoreRelaxed(&g_stack_calls.push, table->CtxPushCurrent);
+  StoreRelaxed(&g_stack_calls.pop, table->CtxPopCurrent);
+  StoreRelaxed(&g_stack_calls.get_id, table->CtxGetId != nullptr ? table->CtxGetId : &IdWithoutIds);
+  StoreRelease(&g_stack_calls.get_current, table->CtxGetCurrent);
+}
 
 DriverOutcome LoadDriver(const char* path) noexcept {
   char why[sizeof(DriverOutcome::text)];

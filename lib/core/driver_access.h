@@ -88,6 +88,11 @@ inline bool IsForkedChild() noexcept {
 // not usable.
 extern std::atomic<const DriverTable*> g_driver;
 
+// Makes `table`, which is there for good, what TryDriver() gives and what guards call: that of
+// ProcessDriver(), or one that hands each call on to it (objects/driver_log.cc).
+// Threads: one at a time once there is a driver; a call that is in progress ends as it began.
+void CallThrough(const DriverTable* table) noexcept;
+
 // The table of ProcessDriver(). On failure returns nullptr and writes the code that stands for the
 // problem to `code`; what was not there is looked for again as Note [A driver that comes later]
 // says.

@@ -8,7 +8,10 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+std::atomic<void (*)(CUresult code, const char* doing)> g_note_failure{nullptr};
+
 Error Failure(CUresult code, const char* doing) noexcept {
+  if (const auto note = g_note_failure.load(std::memory_order_relaxed)) note(code, doing);
   return Failure(Error::Reason::kDriver, code, doing);
 }
 
@@ -21,7 +24,7 @@ Error Failure(Error::Reason reason, CUresult code, const char* doing) noexcept {
 }
 
 Error MakeError(CUresult code, const char* doing, const char* advice) noexcept {
-  const Error error = Failure(code, doing);
+  const Error error = Failure(Error::Reason::kDriver, code, doing);
   return *advice == '\0' ? error : OfHandle(error, Error::Subject::kAdvice, advice);
 }
 

@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+
 #include "cuguest/error.h"
 #include "lib/core/driver_access.h"
 
@@ -17,8 +19,13 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 constexpr int kAffinityVersion = 11040;
 constexpr int kCigVersion = 12050;
 
+// The first is for right after the call that gave `code`.
 Error Failure(CUresult code, const char* doing) noexcept;
 Error Failure(Error::Reason reason, CUresult code, const char* doing) noexcept;
+
+// Is told of each Failure() of the driver's while a DriverLog is open (objects/driver_log.h), so
+// that what the driver has said of it is its own; else null.
+extern std::atomic<void (*)(CUresult code, const char* doing)> g_note_failure;
 
 // What it failed at.
 Error OfHandle(const Error& error, Error::Subject subject, const void* handle) noexcept;

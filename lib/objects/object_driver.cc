@@ -68,7 +68,10 @@ const ObjectDriver* ResolveObjectDriver(CUresult* code) noexcept {
     *code = kCallRequiresNewerDriver;
     return nullptr;
   }
-  g_object_driver.store(&outcome->driver, std::memory_order_release);
+  // Not in the place of what a DriverLog has put there.
+  const ObjectDriver* none = nullptr;
+  g_object_driver.compare_exchange_strong(none, &outcome->driver, std::memory_order_release,
+                                          std::memory_order_relaxed);
   return &outcome->driver;
 }
 

@@ -12,6 +12,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/settle_end.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -25,10 +26,10 @@ absl::StatusOr<CUdevResource> QueuesOf(const Driver& driver, Device device,
                                        const GreenContext::WorkQueues& queues,
                                        const std::string& text) {
   if (driver.version < kHasQueues) {
-    return ToStatus(internal::kCallRequiresNewerDriver, kCreateGreen,
-                    absl::StrCat(text, ", with work queues: they need driver ",
-                                 internal::FloorOf(kHasQueues).driver, " (",
-                                 internal::VersionText(kHasQueues), ") or newer"));
+    return internal::RefusalStatus(internal::kCallRequiresNewerDriver, kCreateGreen,
+                                   absl::StrCat(text, ", with work queues: they need driver ",
+                                                internal::FloorOf(kHasQueues).driver, " (",
+                                                internal::VersionText(kHasQueues), ") or newer"));
   }
   CUdevResourceType type;  // a value that the enumeration of older headers does not have
   std::memcpy(&type, &internal::kQueueConfig, sizeof(type));

@@ -18,6 +18,7 @@
 #include "cuguest/internal/toolkit.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/status/error_status.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -69,8 +70,9 @@ absl::StatusOr<Resources> SplitInto(const Driver& driver, const CUdevResource& a
         driver.DevSmResourceSplitByCount(groups.data(), &made, &all, rest, 0, unit), kSplitSms,
         text);
     if (made == wanted) return groups;
-    return ToStatus(internal::kInvalidResourceConfiguration, kSplitSms,
-                    absl::StrCat(text, ", of which ", made, " parts of ", unit, " fit"));
+    return internal::RefusalStatus(
+        internal::kInvalidResourceConfiguration, kSplitSms,
+        absl::StrCat(text, ", of which ", made, " parts of ", unit, " fit"));
   }
   std::vector<CU_DEV_SM_RESOURCE_GROUP_PARAMS> parameters(units->size());
   for (std::size_t i = 0; i < units->size(); ++i) {
@@ -125,8 +127,8 @@ absl::StatusOr<SmSplit> SmSplit::Of(Device device, SmCount least, unsigned count
         of_all);
   }
   if (made < wanted) {
-    return ToStatus(internal::kInvalidResourceConfiguration, kSplitSms,
-                    absl::StrCat(of_all, ", of which ", made, " fit"));
+    return internal::RefusalStatus(internal::kInvalidResourceConfiguration, kSplitSms,
+                                   absl::StrCat(of_all, ", of which ", made, " fit"));
   }
   SmSplit result;
   for (const CUdevResource& group : groups) result.parts.push_back(MakePart(device, &group, 1));
@@ -154,7 +156,7 @@ absl::StatusOr<SmSplit> SmSplit::OfSizes(Device device, const std::vector<SmCoun
     wanted += units.back();
   }
   if (wanted > all.sm.smCount / unit) {
-    return ToStatus(internal::kInvalidResourceConfiguration, kSplitSms, of_all);
+    return internal::RefusalStatus(internal::kInvalidResourceConfiguration, kSplitSms, of_all);
   }
   CUdevResource rest = {};
   CUGUEST_ASSIGN_OR_RETURN(const Resources groups,

@@ -23,7 +23,11 @@ std::string StatusText(std::string_view doing, std::string_view object, std::str
 absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view said);
 
-// The same of a text that is complete.
+// What cuguest refuses itself with a code of the driver's, which was not asked: as ToStatus(),
+// without what a DriverLog adds to that.
+absl::Status RefusalStatus(CUresult code, std::string_view doing, std::string_view object);
+
+// A status with the canonical code and the payload of `code`, of a text that is complete.
 absl::Status TextStatus(CUresult code, std::string_view text);
 
 // The same for a code of the runtime, as a plain number.

@@ -8,6 +8,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "lib/core/error_row.h"
+#include "lib/status/driver_words.h"
 #include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -23,6 +24,11 @@ static_assert(static_cast<int>(absl::StatusCode::kDataLoss) ==
 
 absl::StatusCode CanonicalOf(CUresult code) {
   return static_cast<absl::StatusCode>(internal::ErrorRowOf(code).canonical);
+}
+
+std::string CodeText(CUresult code) {
+  const internal::ErrorRow row = internal::ErrorRowOf(code);
+  return absl::StrCat(row.name, " (", static_cast<int>(code), "): ", row.text);
 }
 
 }  // namespace
@@ -74,10 +80,12 @@ std::optional<int> NumberOf(const char* payload, const absl::Status& status) {
   return number;
 }
 
+absl::Status RefusalStatus(CUresult code, std::string_view doing, std::string_view object) {
+  return ErrorStatus(code, doing, object, CodeText(code));
+}
+
 absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object) {
-  const ErrorRow row = ErrorRowOf(code);
-  return ErrorStatus(code, doing, object,
-                     absl::StrCat(row.name, " (", static_cast<int>(code), "): ", row.text));
+  return ErrorStatus(code, doing, object, CodeText(code) + WordsText(code, nullptr));
 }
 
 }  // namespace internal

@@ -11,6 +11,7 @@
 #include "lib/core/driver_release.h"
 #include "lib/core/failure.h"
 #include "lib/status/driver_status.h"
+#include "lib/status/driver_words.h"
 #include "lib/status/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -55,6 +56,9 @@ absl::Status ToStatus(const Error& error) {
       return internal::NoDeviceStatus(error.code, error.device);
     case Reason::kTooOld:
       return TooOldStatus(error);
+    case Reason::kDriver:
+      return internal::TextStatus(error.code,
+                                  TextOf(error) + internal::WordsText(error.code, error.doing));
     default:
       return internal::TextStatus(error.code, TextOf(error));
   }

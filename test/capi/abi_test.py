@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """abi_test.py SOURCE_ROOT [--fix]
 
-The ABI of the C API is what abi.xml says: the functions of cuguest/c.h with the versions that lib/exports.map
+The ABI of the C API is what abi.xml says: the functions of cuguest/c.h and of objects/c_*.h with the versions that lib/exports.map
 gives them, their parameters, and the layout of what those lead to, as libabigail reads them from a library
 of such functions. And the map has each function that the header declares.
 
@@ -32,9 +32,12 @@ def check(what, holds, details=""):
     passed, failed = passed + bool(holds), failed + (not holds)
 
 
-declared = set(re.findall(r"\b(cuguest_\w+)\(", re.sub(r"//.*", "", (root / "include/cuguest/c.h").read_text())))
+include = root / "include"
+HEADERS = [include / "cuguest/c.h", *sorted((include / "cuguest/objects").glob("c_*.h"))]
+text = "".join(header.read_text() for header in HEADERS)
+declared = set(re.findall(r"\b(cuguest_\w+)\(", re.sub(r"//.*", "", text)))
 mapped = set(re.findall(r"^ +(cuguest_\w+);", (root / "lib" / "exports.map").read_text(), re.M))
-check(f"lib/exports.map has the {len(declared)} functions of c.h", declared and declared == mapped,
+check(f"lib/exports.map has the {len(declared)} functions of c.h and objects/c_*.h", declared and declared == mapped,
       sorted(declared ^ mapped))
 
 tools = [shutil.which(tool) for tool in ("abidw", "abidiff", "gcc")]
@@ -44,7 +47,8 @@ if not all(tools) or platform.machine() != MACHINE:
 else:
     with tempfile.TemporaryDirectory() as scratch:
         library = pathlib.Path(scratch) / "libcuguest.so"
-        header = subprocess.run(["gcc", "-E", "-P", root / "include/cuguest/c.h"], check=True, text=True,
+        all_of_them = "".join(f'#include "{header}"\n' for header in HEADERS)
+        header = subprocess.run(["gcc", "-E", "-P", "-x", "c", "-I", include, "-"], check=True, text=True, input=all_of_them,
                                 capture_output=True).stdout
         functions = re.sub(r"(\bcuguest_\w+\([^;]*\));", r"\1 { __builtin_trap(); }", header)
         subprocess.run(["gcc", "-x", "c", "-", "-w", "-g", "-fPIC", "-fvisibility=hidden", "-shared", "-o", library,

@@ -21,6 +21,7 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/driver.h"
+#include "cuguest/objects/driver_log.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/primary_keeper.h"
@@ -44,6 +45,7 @@ using cuguest::CaptureStatusOf;
 using cuguest::ContextGuard;
 using cuguest::ContextScope;
 using cuguest::Driver;
+using cuguest::DriverLog;
 using cuguest::ExactGuard;
 using cuguest::GreenContext;
 using cuguest::GuardMode;
@@ -238,6 +240,12 @@ std::vector<Call> Names() {
        [](const Things&) {
          ObjectDriver other;
          return ObjectDriver::Load(**Driver::Get(), &other);
+       }},
+      {"DriverLog DriverLog::Open DriverLog::Close DriverLog::Reason", kOk,
+       [](const Things&) {
+         absl::StatusOr<DriverLog> log = DriverLog::Open();
+         static_cast<void>(DriverLog::Reason(CUDA_ERROR_UNKNOWN));
+         return log.ok() ? log->Close() : log.status();
        }},
       {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
       {"GetFreeMemory", kOk,

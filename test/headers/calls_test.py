@@ -189,7 +189,7 @@ for name in sorted(c_functions):
 # Of what works with handles of toolkit libraries no row says what each border value means; of the others not where
 # there is nothing to give: neither a parameter nor an object that may be empty.
 NOTHING_TO_GIVE = re.compile(
-    r"\w+::(Leak|ToString)|Part|ContextRef::Current|CountDevices|CurrentDevice|Device::Borrow|(?:Object)?Driver::\w+|HostScope|IncidentCount|"
+    r"\w+::(Leak|ToString)|Part|ContextRef::Current|CountDevices|CurrentDevice|Device::Borrow|(?:Object)?Driver::\w+|DriverLog(::\w+)?|HostScope|IncidentCount|"
     r"IncidentListener|ProblemOf|QueryVersions|CheckSharing")
 bordered = set()
 for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "library_borders.cc", "memory_borders.cc"):

@@ -35,6 +35,7 @@
 #include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/code_image.h"
 #include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/driver_log.h"
 #include "cuguest/objects/graph.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
@@ -99,6 +100,20 @@ void Drivers() {
     CHECK(Driver::Load("libcuda.so.1", &s_other).ok());
     CHECK(s_other.Require(&Driver::CtxGetCurrent).ok());
     CHECK(s_other.Find<CUresult(CUDAAPI*)(int*)>("cuDriverGetVersion", 2020).ok());
+  });
+}
+
+// Two that are open, so that each of the four branches is taken.
+void DriverLogs() {
+  if ((*Driver::GetInitialized())->version < 12090) return;  // refused, and nothing is called
+  WithCallbacks([] {
+    absl::StatusOr<cuguest::DriverLog> first = cuguest::DriverLog::Open();
+    absl::StatusOr<cuguest::DriverLog> second = cuguest::DriverLog::Open();
+    CUdevice device = 0;
+    CHECK((*Driver::Get())->DeviceGet(&device, 999) == CUDA_ERROR_INVALID_DEVICE);
+    static_cast<void>(cuguest::DriverLog::Reason(CUDA_ERROR_INVALID_DEVICE));
+    CHECK(first->Close().ok());
+    CHECK(second->Close().ok());
   });
 }
 
@@ -390,6 +405,7 @@ int main(int argc, char** argv) {
                                     {
                                         {"first_use", &FirstUse, {}, 0, on},
                                         {"drivers", &Drivers, {}, 0, on},
+                                        {"driver_logs", &DriverLogs, {}, 0, on},
                                         {"an_adopted_driver", &AnAdoptedDriver, {}, 0, on},
                                         {"code_images", &CodeImages, {}, 0, on},
                                         {"guards", &Guards, {}, 0, on},

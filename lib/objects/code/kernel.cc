@@ -8,6 +8,7 @@
 #include "cuguest/status.h"
 #include "lib/objects/code/code.h"
 #include "lib/objects/code/image_status.h"
+#include "lib/status/error_status.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -20,7 +21,7 @@ namespace {
 constexpr auto kRelaxed = KernelCall::Captures::kRelaxed;
 
 absl::Status NullHandle(const char* doing) {
-  return ToStatus(CUDA_ERROR_INVALID_VALUE, doing, "it is null");
+  return internal::RefusalStatus(CUDA_ERROR_INVALID_VALUE, doing, "it is null");
 }
 
 }  // namespace

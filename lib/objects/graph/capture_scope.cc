@@ -13,6 +13,7 @@
 #include "lib/objects/object_driver.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/objects/stream/stream_use.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -30,14 +31,16 @@ absl::Status EmptyScope(const char* doing) {
 }
 
 absl::Status StreamHasEnded(const char* doing, const StreamRef& stream) {
-  return ToStatus(CUDA_ERROR_ILLEGAL_STATE, doing,
-                  StreamText(stream.get()) + ", which was destroyed, and the capture with it");
+  return internal::RefusalStatus(
+      CUDA_ERROR_ILLEGAL_STATE, doing,
+      StreamText(stream.get()) + ", which was destroyed, and the capture with it");
 }
 
 absl::Status EndedByOthers(const char* doing, const StreamRef& stream) {
-  return ToStatus(CUDA_ERROR_ILLEGAL_STATE, doing,
-                  StreamText(stream.get()) +
-                      ", whose capture somebody else has ended: what was captured is theirs");
+  return internal::RefusalStatus(
+      CUDA_ERROR_ILLEGAL_STATE, doing,
+      StreamText(stream.get()) +
+          ", whose capture somebody else has ended: what was captured is theirs");
 }
 
 // Why the driver gave no graph.
@@ -182,7 +185,7 @@ absl::StatusOr<Graph> CaptureScope::End() {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   if (stream().get() == nullptr) return EmptyScope(kDoing);
   if (!state_.any_thread && !state_.thread.IsThis()) {
-    return ToStatus(
+    return internal::RefusalStatus(
         CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, kDoing,
         StreamText(stream().get()) +
             ", which another thread captures, and goes on to: end the capture there, or "

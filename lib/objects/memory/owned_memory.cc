@@ -28,6 +28,7 @@
 #include "lib/objects/stream/stream_use.h"
 #include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -72,7 +73,7 @@ absl::Status NoStream(std::string_view doing) {
 }
 
 absl::Status NoHostMemory(std::string_view doing) {
-  return ToStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
+  return internal::RefusalStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
 }
 
 struct OrderedOutcome {

@@ -18,6 +18,7 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -87,8 +88,8 @@ void DeletePin(const PagePin* pin) noexcept {
 absl::Status RefusePart(const PinnedRange& found, const void* pages, std::size_t bytes) {
   const std::size_t there =
       found.extent.size == 0 ? 0 : found.extent.base + found.extent.size - AddressOf(pages);
-  return ToStatus(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, PinText(pages, bytes),
-                  absl::StrCat("of which ", there, " are pinned already"));
+  return internal::RefusalStatus(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, PinText(pages, bytes),
+                                 absl::StrCat("of which ", there, " are pinned already"));
 }
 
 // Of memory that CUDA knows: what has it pinned, or why it cannot be.
@@ -100,8 +101,9 @@ absl::StatusOr<PagePin*> JoinPin(const PinnedRange& found, const void* pages, st
         absl::StrCat(PinText(pages, bytes), ": that is ", memory.ToString()));
   }
   if (found.extent.size == 0) {
-    return ToStatus(kCallRequiresNewerDriver, PinText(pages, bytes),
-                    "pinned already, and where that begins and ends this driver does not say");
+    return internal::RefusalStatus(
+        kCallRequiresNewerDriver, PinText(pages, bytes),
+        "pinned already, and where that begins and ends this driver does not say");
   }
   if (!found.Holds(AddressOf(pages), bytes)) return RefusePart(found, pages, bytes);
   *owner = ContextRef::Borrow(found.context);
@@ -213,7 +215,8 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::PinText(pages, bytes));
   const internal::OneAtATime<internal::PagePin> turn;
   if (!turn.ok()) {
-    return ToStatus(CUDA_ERROR_ILLEGAL_STATE, internal::PinText(pages, bytes), "in a callback");
+    return internal::RefusalStatus(CUDA_ERROR_ILLEGAL_STATE, internal::PinText(pages, bytes),
+                                   "in a callback");
   }
   CUGUEST_ASSIGN_OR_RETURN(pinned.pin_,
                            internal::MakeOrJoinPin(*driver, pages, bytes, flags, &pinned.context_));

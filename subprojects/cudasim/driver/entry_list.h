@@ -36,7 +36,11 @@
   X(GetProcAddress, 12000, "_v2", GetProcAddressStatus, kAlways,                                   \
     (const char* name, void** function, int version, cuuint64_t flags,                             \
      CUdriverProcAddressQueryResult* status),                                                      \
-    (name, function, version, flags, status))
+    (name, function, version, flags, status))                                                      \
+  X(LogsRegisterCallback, 12090, "", LogsRegisterCallback, kAlways,                                \
+    (CUlogsCallback function, void* user, CUlogsCallbackHandle* handle), (function, user, handle)) \
+  X(LogsUnregisterCallback, 12090, "", LogsUnregisterCallback, kAlways,                            \
+    (CUlogsCallbackHandle handle), (handle))
 
 #define CUDASIM_DEVICE_ENTRIES(X, T)                                                           \
   X(DeviceGet, 2000, "", DeviceGet, kInitialized, (CUdevice* device, int ordinal),                 \

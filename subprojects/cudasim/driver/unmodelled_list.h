@@ -77,8 +77,6 @@
   X(LogsCurrent, 12090, "", NotModelled, kInitialized, (), ())                                    \
   X(LogsDumpToFile, 12090, "", NotModelled, kInitialized, (), ())                                 \
   X(LogsDumpToMemory, 12090, "", NotModelled, kInitialized, (), ())                               \
-  X(LogsRegisterCallback, 12090, "", NotModelled, kInitialized, (), ())                           \
-  X(LogsUnregisterCallback, 12090, "", NotModelled, kInitialized, (), ())                         \
   X(MemAlloc, 2000, "", NotModelled, kInitialized, (), ())                                        \
   X(MemAllocHost, 2000, "", NotModelled, kInitialized, (), ())                                    \
   X(MemAllocPitch, 2000, "", NotModelled, kInitialized, (), ())                                   \
