@@ -86,8 +86,8 @@ class ScratchBuffer {
 
   CUGUEST_HIDE ScratchBuffer() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Where the capture is over and the graph has the memory, that
-  /// is reported as Incident::Kind::kOwed with CUDA_ERROR_ILLEGAL_STATE.
+  /// As Release(), its result dropped. Where the graph has memory then that it does not free, that
+  /// is reported as Incident::Kind::kOwed, with the code of Release().
   CUGUEST_HIDE ~ScratchBuffer() = default;
   CUGUEST_HIDE ScratchBuffer(ScratchBuffer&&) noexcept = default;
   CUGUEST_HIDE ScratchBuffer& operator=(ScratchBuffer&&) noexcept = default;

@@ -35,15 +35,12 @@ constexpr char kCaptureIsOver[] =
     "cuMemFreeAsync after each launch";
 constexpr char kOtherThread[] =
     "it is in the order of the per-thread stream of another thread, which cannot be named here: "
-    "release it on that thread, before the capture ends";
+    "release it on that thread, while it captures";
 constexpr char kStillOwned[] = "it was not freed, and the buffer still owns it";
 
 std::string AllocateText(std::size_t bytes) {
   return absl::StrCat("allocate ", bytes, " bytes of scratch memory in a capture");
 }
-
-// Whether that is memory which a graph goes on allocating, and which nobody frees.
-bool IsLeft(CUresult code) noexcept { return code == CUDA_ERROR_ILLEGAL_STATE; }
 
 }  // namespace
 
@@ -99,7 +96,9 @@ void ScratchMemory::End() noexcept {
 CUresult ScratchMemory::FreeQuietly(ScratchMemory& memory) noexcept {
   const CUresult code = memory.TryFree().code;
   if (IsStillHeld(code)) return code;
-  if (IsLeft(code)) {
+  // What a graph goes on allocating, and nobody frees. In a forked child it is the parent's.
+  const bool is_refused = memory.of_graph_.range.pointer != 0 && code != CUDA_ERROR_NOT_INITIALIZED;
+  if (is_refused || code == CUDA_ERROR_ILLEGAL_STATE) {
     ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired, code,
                    {"a ScratchBuffer", 0});
   }

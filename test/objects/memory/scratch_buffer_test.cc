@@ -4,12 +4,12 @@
 
 #include "cuguest/objects/scratch_buffer.h"
 
-#include <memory>
+#include <algorithm>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "cuguest/objects/copy.h"
-#include "cuguest/objects/pinned_buffer.h"
 #include "test/objects/graph/graphs.h"
 
 BOOST_AUTO_TEST_SUITE(scratch_buffer)
@@ -69,17 +69,40 @@ Graph CapturedGraph(Counter& counter) {
   return Graph::Adopt(Captured(counter, counter.stream()), counter.ref()).value();
 }
 
-// How many nodes of memory a graph has.
-size_t MemoryNodes(CUgraph graph) {
+using Types = std::vector<CUgraphNodeType>;
+CUgraphNodeType TypeOf(CUgraphNode node) {
+  auto type = CU_GRAPH_NODE_TYPE_EMPTY;
+  OK(RAW(cuGraphNodeGetType)(node, &type));
+  return type;
+}
+std::vector<CUgraphNode> NodesOf(CUgraph graph) {
   size_t count = 0;
   OK(RAW(cuGraphGetNodes)(graph, nullptr, &count));
   std::vector<CUgraphNode> nodes(count);
   OK(RAW(cuGraphGetNodes)(graph, nodes.data(), &count));
+  return nodes;
+}
+
+size_t MemoryNodes(CUgraph graph) {
+  const std::vector<CUgraphNode> nodes = NodesOf(graph);
   return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), [](CUgraphNode node) {
-    auto type = CU_GRAPH_NODE_TYPE_EMPTY;
-    OK(RAW(cuGraphNodeGetType)(node, &type));
+    const CUgraphNodeType type = TypeOf(node);
     return type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
   }));
+}
+
+// Of what the node that frees memory depends on.
+Types TypesBeforeFree(CUgraph graph) {
+  Types types;
+  for (const CUgraphNode node : NodesOf(graph)) {
+    if (TypeOf(node) != CU_GRAPH_NODE_TYPE_MEM_FREE) continue;
+    size_t count = 0;
+    OK(RAW(cuGraphNodeGetDependencies)(node, nullptr, nullptr, &count));
+    std::vector<CUgraphNode> before(count);
+    OK(RAW(cuGraphNodeGetDependencies)(node, before.data(), nullptr, &count));
+    for (const CUgraphNode each : before) types.push_back(TypeOf(each));
+  }
+  return types;
 }
 
 // What is neither freed nor given up, of the incidents since the last call.
@@ -146,19 +169,24 @@ BOOST_AUTO_TEST_CASE(job_in_each_capture, *NeedsDriver(11040, kNodes)) {
   }
 }
 
-// The stream takes part in a capture that another one began.
-BOOST_AUTO_TEST_CASE(job_in_stream_that_joined_capture, *NeedsDriver(11040, kNodes)) {
+// The stream takes part in a capture that another one began, which goes on with its own work: the
+// memory is freed behind the work that used it, and not behind the other stream's.
+BOOST_AUTO_TEST_CASE(job_in_stream_that_joined_capture, *NeedsDriver(12030, "edges with data")) {
   Counter counter;
   const Stream second = Stream::Create(counter.ref()).value();
   cuguest::Event forked = cuguest::Event::Create(counter.ref()).value();
   cuguest::Event joined = cuguest::Event::Create(counter.ref()).value();
+  auto others = DeviceBuffer<unsigned>::Allocate(counter.ref(), kCount).value();
   CaptureScope capture = CaptureScope::Begin(counter.stream()).value();
   SUCCEEDS(forked.Record(counter.stream()));
   SUCCEEDS(second.ref().WaitFor(forked));
+  SUCCEEDS(cuguest::FillAsync(others.view(), kOthers, counter.stream()));
   SUCCEEDS(Job(counter, second));
   SUCCEEDS(joined.Record(second));
   SUCCEEDS(counter.stream().WaitFor(joined));
-  ExecutableGraph ready = capture.End().value().Instantiate().value();
+  const Graph graph = capture.End().value();
+  BOOST_TEST((TypesBeforeFree(graph.get()) == Types{CU_GRAPH_NODE_TYPE_MEMCPY}));
+  ExecutableGraph ready = graph.Instantiate().value();
   for (int i = 0; i < 3; ++i) {
     SUCCEEDS(ready.Launch(counter.stream()));
     BOOST_TEST(counter.Took());
@@ -487,41 +515,45 @@ BOOST_AUTO_TEST_CASE(driver_without_memory_nodes, *NeedsDriverBefore(11040, kNod
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(11040, kNodes)) {
   Counter counter;
-  const std::vector<std::string> entries = {
+  std::vector<std::string> entries = {
       "cuCtxGetId",       "cuStreamIsCapturing",  "cuStreamGetCaptureInfo",
       "cuCtxPushCurrent", "cuDeviceGetAttribute", "cuMemAllocAsync"};
   FailEachCall(entries, [&] { return Scratch::Allocate(counter.stream(), kCount); });
+  entries.emplace_back("cuMemFreeAsync");
+  FailEachCall(entries, [&] {
+    const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_RELAXED);
+    absl::StatusOr<Scratch> scratch = Scratch::Allocate(counter.stream(), kCount);
+    if (!scratch.ok()) return scratch.status();
+    const absl::Status status = scratch->Release();
+    SUCCEEDS(scratch->Release());  // it still owned it
+    return status;
+  });
   for (const CUstream handle : {counter.stream().get(), CU_STREAM_PER_THREAD}) {
     const StreamRef stream = StreamRef::Borrow(handle, counter.ref());
-    const auto begin = [&] {
-      counter.owner().Enter();
-      auto capture = std::make_unique<Capture>(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
-      SetStack({});
-      return capture;
-    };
-    const auto end = [&](std::unique_ptr<Capture> capture) {
-      counter.owner().Enter();
-      capture.reset();
-      SetStack({});
-    };
-    FailEachCall(entries, [&] {
-      auto capture = begin();
-      const absl::Status status = Scratch::Allocate(stream, kCount).status();
-      end(std::move(capture));
-      return status;
-    });
-    auto capture = begin();
+    counter.owner().Enter();
+    const Capture capture(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
     for (const char* entry : {"cuCtxGetId", "cuStreamGetCaptureInfo",
                               "cuThreadExchangeStreamCaptureMode", "cuMemFreeAsync"}) {
+      SetStack({});
       Scratch scratch = Made(Scratch::Allocate(stream, kCount));
       Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
       BOOST_TEST((cuguest::CodeOf(scratch.Release()) == CUDA_ERROR_OPERATING_SYSTEM), entry);
       Sim::ClearFaults();
       BOOST_TEST(!scratch.empty(), entry);
       SUCCEEDS(scratch.Release());
+      // A destructor can tell nobody else.
+      scratch = Made(Scratch::Allocate(stream, kCount));
+      Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
+      scratch = Scratch();
+      Sim::ClearFaults();
+      const std::vector<Incident> incidents = TakeIncidents();
+      BOOST_TEST_REQUIRE(incidents.size() == 1u, entry);
+      BOOST_TEST((incidents[0].kind == Incident::Kind::kOwed), entry);
+      BOOST_TEST((incidents[0].result == CUDA_ERROR_OPERATING_SYSTEM), entry);
+      counter.owner().Enter();
     }
-    end(std::move(capture));
   }
+  SetStack({});
 }
 
 // The header's `Cost:`.
