@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(stream_zero_beside_blocking_capture) {
   SUCCEEDS(Scratch::Allocate(zero, 0).status());
 }
 
-BOOST_AUTO_TEST_CASE(graph_with_scratch_is_updated, *NeedsDriver(11040, kNodes)) {
+BOOST_AUTO_TEST_CASE(graph_with_scratch_is_updated, *NeedsDriver(12000, "cuGraphExecUpdate_v2")) {
   Counter counter;
   Graph graph = CapturedGraph(counter);
   std::optional<ExecutableGraph> ready = graph.Instantiate().value();
@@ -489,7 +489,7 @@ BOOST_AUTO_TEST_CASE(from_a_stream_callback, *NeedsDriver(11040, kNodes)) {
 }
 
 // A driver or a device that cannot have such nodes is not asked, and the capture goes on.
-BOOST_AUTO_TEST_CASE(device_without_memory_pools, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(device_without_memory_pools, *OnlySim() * NeedsDriver(11040, kNodes)) {
   Counter counter;
   const Undisturbed undisturbed;
   Sim::SupportMemoryPools(false);
@@ -513,7 +513,7 @@ BOOST_AUTO_TEST_CASE(driver_without_memory_nodes, *NeedsDriverBefore(11040, kNod
           HasDriver(11020) ? "CUDA 11.4" : "cuMemAllocAsync");
 }
 
-BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(11040, kNodes)) {
+BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12000, "cuCtxGetId")) {
   Counter counter;
   std::vector<std::string> entries = {
       "cuCtxGetId",       "cuStreamIsCapturing",  "cuStreamGetCaptureInfo",
