@@ -4,8 +4,8 @@
 //
 // While a stream captures in the default mode, cublasCreate invalidates the capture, and so may a
 // product on another stream, which allocates. In a CublasScope neither does. A captured product
-// needs a workspace of the caller's: cuBLAS would allocate one in the graph, which can then be
-// instantiated only once.
+// needs a workspace that is there at each launch: here the graph's own, by a ScratchBuffer. A graph
+// that is cloned, or instantiated twice at a time, needs one that is kept as long as it is.
 //
 //   1. cuBLAS by itself
 //
@@ -26,6 +26,7 @@
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/libraries/cublas.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/status.h"
 #include "examples/libraries/multiply.h"
 #include "examples/support/stage.h"
@@ -37,10 +38,14 @@ using cuguest::runtime::CublasHandles;
 using cuguest::runtime::CublasScope;
 using support::DeviceProduct;
 
-// In a stream that captures: the graph needs `workspace` as long as it exists.
-absl::Status Capture(CublasHandles& handles, DeviceProduct& product,
-                     const cuguest::DeviceView<std::byte>& workspace) {
-  const CublasScope blas(handles, product.stream(), workspace);
+// cuBLAS's recommendation for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+// In a stream that captures.
+absl::Status Capture(CublasHandles& handles, DeviceProduct& product) {
+  CUGUEST_ASSIGN_OR_RETURN(auto workspace, cuguest::ScratchBuffer<std::byte>::Allocate(
+                                               product.stream(), kWorkspaceBytes));
+  const CublasScope blas(handles, product.stream(), workspace.view());
   CUGUEST_RETURN_IF_ERROR(blas);
   return cuguest::runtime::ToStatus(product.Multiply(blas.handle()), "capture a product");
 }
@@ -101,15 +106,12 @@ absl::Status Demonstrate(const cuguest::ObjectDriver& driver, cuguest::Device de
   ByItself(stage, captured.stream());
 
   support::PrintScene("Through a CublasScope");
-  // cuBLAS's recommendation for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
-  CUGUEST_ASSIGN_OR_RETURN(auto workspace,
-                           cuguest::DeviceBuffer<std::byte>::Allocate(a, std::size_t{32} << 20));
   cuguest::runtime::CublasHandles handles;
   BeginCapture(captured.stream());
   CHECK(stage.Shows("the stream captures", "[X]<", "P is inactive"));
   {
     const support::Undisturbed undisturbed;
-    CHECK_OK(library::Capture(handles, captured, workspace.view()));
+    CHECK_OK(library::Capture(handles, captured));
     CHECK_OK(library::Multiply(handles, other));
   }
   support::PrintRow("in another stream", other.IsRight() ? "right" : "WRONG",

@@ -16,6 +16,11 @@ extern "C" {
 __attribute__((visibility("default"))) int acme_scale(CUstream stream, float* values, size_t count,
                                                       float factor, char* text, size_t size);
 
+// Replaces each of them by the mean of it and its neighbours, with memory of its own meanwhile. The
+// same, also while `stream` captures: then at each launch of the graph.
+__attribute__((visibility("default"))) int acme_smooth(CUstream stream, float* values, size_t count,
+                                                       char* text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,12 +2,14 @@
 //
 // The library on the simulated driver, or on a real one. Its caller has another context current.
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
+#include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/stream.h"
@@ -29,8 +31,43 @@ CUresult HostScale(const cudasim::SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+CUresult HostSmooth(const cudasim::SimLaunch& launch) {
+  const size_t count = *static_cast<const size_t*>(launch.parameters[0]);
+  const float* const from = *static_cast<const float* const*>(launch.parameters[1]);
+  float* const to = *static_cast<float* const*>(launch.parameters[2]);
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = (from[std::max<size_t>(i, 1) - 1] + from[i] + from[std::min(i + 1, count - 1)]) / 3;
+  }
+  return CUDA_SUCCESS;
+}
+
 absl::Status Expect(bool holds, const char* what) {
   return holds ? absl::OkStatus() : absl::InternalError(what);
+}
+
+// Once by itself, and by a graph that the host captures and launches twice.
+absl::Status TestSmooth(const cuguest::Stream& stream) {
+  if (Sim::IsActive()) Sim::RegisterKernel("smooth", &HostSmooth);
+  CUGUEST_ASSIGN_OR_RETURN(auto values, cuguest::DeviceBuffer<float>::CopyOf(
+                                            stream.context(), std::vector<float>{0, 81, 0, 0}));
+  char text[500] = "";
+  const auto smooth = [&] {
+    const cuguest::testing::UndisturbedScope scope;
+    return acme_smooth(stream.get(), values.data(), values.size(), text, sizeof text);
+  };
+  const auto holds = [&](const std::vector<float>& expected) -> absl::Status {
+    CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
+    CUGUEST_ASSIGN_OR_RETURN(const auto means, cuguest::Download(values.view()));
+    return Expect(means == expected, "makes means of each value and its neighbours");
+  };
+  CUGUEST_RETURN_IF_ERROR(Expect(smooth() == CUDA_SUCCESS, text));
+  CUGUEST_RETURN_IF_ERROR(holds({27, 27, 27, 0}));
+  CUGUEST_ASSIGN_OR_RETURN(auto capture, cuguest::CaptureScope::Begin(stream));
+  CUGUEST_RETURN_IF_ERROR(Expect(smooth() == CUDA_SUCCESS, text));
+  CUGUEST_ASSIGN_OR_RETURN(const auto graph, capture.End());
+  CUGUEST_ASSIGN_OR_RETURN(auto ready, graph.Instantiate());
+  for (int launch = 0; launch < 2; ++launch) CUGUEST_RETURN_IF_ERROR(ready.Launch(stream));
+  return holds({27, 24, 18, 12});
 }
 
 absl::Status Test() {
@@ -58,7 +95,8 @@ absl::Status Test() {
   CUGUEST_RETURN_IF_ERROR(Expect(scale() == CUDA_SUCCESS, text));
   CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
   CUGUEST_ASSIGN_OR_RETURN(const auto products, cuguest::Download(values.view()));
-  return Expect(products == std::vector<float>{2, 4, 6}, "multiplies each value");
+  CUGUEST_RETURN_IF_ERROR(Expect(products == std::vector<float>{2, 4, 6}, "multiplies each value"));
+  return TestSmooth(stream);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuguest/objects/scratch_buffer.h"
 #include "test/libraries/library_suite.h"
 
 namespace {
@@ -149,6 +150,32 @@ BOOST_AUTO_TEST_CASE(a_workspace_is_checked) {
   const std::string no_refusal =
       NoRefusal(misaligned.status(), StatusCode::kInvalidArgument, {"aligned to 256"});
   BOOST_TEST(no_refusal.empty(), no_refusal);
+}
+
+// Of one call, whether its stream captures or not: the graph has it at each launch.
+BOOST_AUTO_TEST_CASE(a_workspace_in_scratch_memory,
+                     *cuguest_test::NeedsDriver(11040, "memory nodes")) {
+  const Owner home;
+  CublasHandles handles;
+  Product product(home.ref());
+  const auto multiply = [&](const StreamRef& stream) -> absl::Status {
+    CUGUEST_ASSIGN_OR_RETURN(auto workspace,
+                             cuguest::ScratchBuffer<std::byte>::Allocate(stream, 4 << 20));
+    CublasScope scope(handles, stream, workspace.view());
+    CUGUEST_RETURN_IF_ERROR(scope);
+    CUGUEST_RETURN_IF_ERROR(product.Run(scope));
+    CUGUEST_RETURN_IF_ERROR(scope.Leave());
+    return workspace.Release();
+  };
+  STATUS_OK(multiply(cuguest_library_test::StreamOf(home)));
+  BOOST_TEST(product.IsRight());
+  Capture capture(home.get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  STATUS_OK(multiply(StreamRef::Borrow(capture.stream(), home.ref())));
+  capture.End();
+  for (int i = 0; i < 2; ++i) {
+    capture.Replay();
+    BOOST_TEST(product.IsRight());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_workspace_of_another_device_is_refused, *cuguest_test::NeedsDevices(2)) {

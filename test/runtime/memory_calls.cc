@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, pinned_pages.h,
-// pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
+// scratch_buffer.h, pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
 
 #include <sys/mman.h>
 
@@ -12,6 +12,7 @@
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/pinned_pages.h"
 #include "cuguest/objects/pitched_view.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/surface_object.h"
 #include "cuguest/objects/texture_object.h"
 #include "cuguest/runtime/device_buffer.h"
@@ -31,6 +32,7 @@ using cuguest::HostSpan;
 using cuguest::PinnedBuffer;
 using cuguest::PinnedPages;
 using cuguest::PitchedView;
+using cuguest::ScratchBuffer;
 using cuguest::StreamRef;
 using cuguest::SurfaceObject;
 using cuguest::TextureObject;
@@ -215,6 +217,41 @@ std::vector<Call> Buffers() {
          if (!buffer.ok()) return buffer.status();
          const absl::Status status = runtime::FreeBuffer(*buffer);
          return {status, std::make_shared<Buffer>(*std::move(buffer))};
+       }},
+  };
+}
+
+std::vector<Call> ScratchBuffers() {
+  using Scratch = ScratchBuffer<int>;
+  const auto released = [](const StreamRef& stream) {
+    absl::StatusOr<Scratch> scratch = Scratch::Allocate(stream, kCount);
+    return scratch.ok() ? scratch->Release() : scratch.status();
+  };
+  return {
+      {"ScratchBuffer::Allocate", kOk,
+       [](const Things& t) { return Scratch::Allocate(t.stream.ref(), kCount); }},
+      {"ScratchBuffer::Allocate: a stream that was handed in", kOk,
+       [](const Things& t) { return Scratch::Allocate(t.stream.get(), kCount); }},
+      {"ScratchBuffer::Allocate: in a capture", kOk,
+       [](const Things& t) { return Scratch::Allocate(t.capturing.ref(), kCount); }},
+      {"ScratchBuffer::Allocate: no stream", kRefused,
+       [](const Things&) { return Scratch::Allocate(StreamRef(), kCount); }},
+      {"ScratchBuffer::Allocate: more than a size_t holds", kRefused,
+       [](const Things& t) { return Scratch::Allocate(t.stream.ref(), kOverflow); }},
+      {"ScratchBuffer::Allocate: more than there is", StatusCode::kResourceExhausted,
+       [](const Things& t) { return Scratch::Allocate(t.stream.ref(), Things::kTooMany); }},
+      {"ScratchBuffer::Release", kOk,
+       [released](const Things& t) { return released(t.stream.ref()); }},
+      {"ScratchBuffer::Release: in a capture", kOk,
+       [released](const Things& t) { return released(t.capturing.ref()); }},
+      {"ScratchBuffer ScratchBuffer::view ScratchBuffer::get ScratchBuffer::data "
+       "ScratchBuffer::size ScratchBuffer::size_bytes ScratchBuffer::empty ScratchBuffer::device",
+       kOk,
+       [](const Things&) {
+         Scratch empty;
+         return Holds(empty.view().empty() && empty.get() == 0 && empty.data() == nullptr &&
+                      empty.size() == 0 && empty.size_bytes() == 0 && empty.empty() &&
+                      empty.device() == First());
        }},
   };
 }
@@ -461,7 +498,8 @@ std::vector<Call> Copies() {
 }  // namespace
 
 std::vector<Call> MemoryCalls() {
-  return Joined({Descriptions(), Buffers(), Arrays(), UsersPages(), Pictures(), Copies()});
+  return Joined(
+      {Descriptions(), Buffers(), ScratchBuffers(), Arrays(), UsersPages(), Pictures(), Copies()});
 }
 
 }  // namespace cuguest_runtime_test

@@ -17,6 +17,7 @@
 #include "cuguest/incident.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/pinned_buffer.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -50,6 +51,7 @@ using cuguest::Event;
 using cuguest::Incident;
 using cuguest::PinnedBuffer;
 using cuguest::PrimaryContext;
+using cuguest::ScratchBuffer;
 using cuguest::SharedContext;
 using cuguest::Stream;
 using cuguest_test::OwnContext;
@@ -188,16 +190,20 @@ BOOST_AUTO_TEST_CASE(next_call_destroys_owed_objects, *cuguest_test::OnlySim()) 
     absl::StatusOr<Event> event = Event::Create(ref);
     auto memory = DeviceBuffer<int>::Allocate(ref, 10);
     auto ordered = DeviceBuffer<int>::AllocateAsync(order->ref(), 10);
+    auto scratch = ScratchBuffer<int>::Allocate(order->ref(), 10);
     auto pinned = PinnedBuffer<int>::Allocate(ref, 10);
-    BOOST_TEST_REQUIRE((stream.ok() && event.ok() && memory.ok() && ordered.ok() && pinned.ok()));
+    BOOST_TEST_REQUIRE(
+        (stream.ok() && event.ok() && memory.ok() && ordered.ok() && scratch.ok() && pinned.ok()));
     InAHostFunction([&] {
       { const Stream gone = *std::move(stream); }
       { const Event gone = *std::move(event); }
       { const DeviceBuffer<int> gone = *std::move(memory); }
       { const DeviceBuffer<int> gone = *std::move(ordered); }
+      { const ScratchBuffer<int> gone = *std::move(scratch); }
       { const PinnedBuffer<int> gone = *std::move(pinned); }
     });
-    CheckOwed({"a Stream", "an Event", "a DeviceBuffer", "a DeviceBuffer", "a PinnedBuffer"});
+    CheckOwed({"a Stream", "an Event", "a DeviceBuffer", "a DeviceBuffer", "a DeviceBuffer",
+               "a PinnedBuffer"});
   }
   { const PrimaryContext empty; }
   BOOST_TEST((cudasim::Sim::Live() == before));

@@ -199,7 +199,8 @@ class [[nodiscard]] LibraryScope {
 
   /// Of cuBLAS: with `workspace`. cuBLAS recommends 32 MiB on Hopper, 4 MiB on older devices; with
   /// an empty view it does without.
-  /// Requires: `workspace` outlives the scope's work and any graph that captured it.
+  /// Requires: `workspace` outlives the scope's work and any graph that captured it; that of one
+  ///           call does as a ScratchBuffer (scratch_buffer.h) that ends after the scope.
   LibraryScope(LibraryHandles<Library>& handles, const StreamRef& stream,
                DeviceView<std::byte> workspace, Location where = Location::Here())
       : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, where) {

@@ -80,13 +80,13 @@ class CUGUEST_API CaptureScope {
   [[nodiscard]] CUGUEST_HIDE const StreamRef& stream() const noexcept { return state_.stream; }
 
   /// `count` elements of device memory, not initialised: see Note [Memory of a capture]. An empty
-  /// view for no elements.
+  /// view for no elements. In a capture of somebody else's see ScratchBuffer (scratch_buffer.h).
   /// Errors: as follows; nothing was captured then.
   ///         kInvalidArgument    the size in bytes is more than a size_t holds
   ///         kResourceExhausted  more than the device can have, if the driver notices before the
   ///                             graph is instantiated or launched
   ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
-  /// Cost:   five driver calls; below CUDA 13.0 seven, or nine if the stream's context is not
+  /// Cost:   eight driver calls; below CUDA 13.0 ten, or twelve if the stream's context is not
   ///         current.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> Allocate(std::size_t count) {

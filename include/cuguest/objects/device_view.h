@@ -103,6 +103,8 @@ class DeviceView {
   friend class DeviceView;
   template <typename U>
   friend class DeviceBuffer;
+  template <typename U>
+  friend class ScratchBuffer;
   friend struct internal::RangeAccess;
 
   CUGUEST_HIDE static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};

@@ -33,6 +33,8 @@ template <typename T>
 class DeviceBuffer;
 template <typename T>
 class DeviceView;
+template <typename T>
+class ScratchBuffer;
 
 /// The alignment in device code of a parameter of type T. Specialise it for a struct that has less
 /// on the host, and the same size and padding:
@@ -60,6 +62,8 @@ template <typename T>
 struct IsDeviceMemory<DeviceBuffer<T>> : std::true_type {};
 template <typename T>
 struct IsDeviceMemory<DeviceView<T>> : std::true_type {};
+template <typename T>
+struct IsDeviceMemory<ScratchBuffer<T>> : std::true_type {};
 
 template <typename T, typename = void>
 struct HoldsPointers : std::is_pointer<T> {};

@@ -10,6 +10,7 @@
 #include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/driver_access.h"
+#include "lib/objects/memory/captured_memory.h"
 #include "lib/objects/object_driver.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/objects/stream/stream_use.h"
@@ -149,16 +150,14 @@ absl::StatusOr<internal::MemoryRange> CaptureScope::AllocateRange(const internal
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, internal::ByteCount("allocate", type, count));
   const std::string doing = absl::StrCat("allocate ", bytes, " bytes in a capture");
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
-  CUGUEST_ASSIGN_OR_RETURN(const auto allocate, driver->Require(&ObjectDriver::MemAllocAsync));
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::MemAllocAsync).status());
   const internal::StreamHold hold(use_);
   CUGUEST_RETURN_IF_ERROR(CheckActive(hold, doing.c_str()));
   if (bytes == 0) return internal::MemoryRange();
-  CUGUEST_ASSIGN_OR_RETURN(const Device device, stream().device());
   memory_.reserve(memory_.size() + 1);  // before there is something to lose
-  CUdeviceptr pointer = 0;
-  CUGUEST_RETURN_IF_CUDA_ERROR(allocate(&pointer, bytes, stream().get()), doing,
-                               StreamText(stream().get()));
-  return memory_.emplace_back(pointer, bytes, ContextRef(), device);
+  CUGUEST_ASSIGN_OR_RETURN(const internal::MemoryRange range,
+                           internal::AllocateInCapture(*driver, stream(), bytes, doing));
+  return memory_.emplace_back(range);
 }
 
 absl::Status CaptureScope::FreeAt(CUdeviceptr pointer) {

@@ -213,12 +213,13 @@ absl::StatusOr<ExecutableGraph> Graph::Instantiate(unsigned long long flags) con
   if (code == CUDA_SUCCESS) code = make(&made, graph_, flags);
   CUGUEST_RETURN_IF_CUDA_ERROR(
       code, kDoing,
-      absl::StrCat(GraphText(graph_), ", flags 0x", absl::Hex(flags),
-                   code == CUDA_ERROR_INVALID_VALUE
-                       ? ": the flags, or memory that a node works on was freed"
-                   : code == CUDA_ERROR_NOT_SUPPORTED
-                       ? ": a graph that allocates memory is instantiated once at a time"
-                       : ""));
+      absl::StrCat(
+          GraphText(graph_), ", flags 0x", absl::Hex(flags),
+          code == CUDA_ERROR_INVALID_VALUE ? ": the flags, or memory that a node works on was freed"
+          : code == CUDA_ERROR_NOT_SUPPORTED ? ": a graph that allocates memory has one "
+                                               "ExecutableGraph at a time: release that, or "
+                                               "capture the work again"
+                                             : ""));
   owner.graph_ = made;
   return owner;
 }

@@ -37,11 +37,31 @@ namespace {
 
 constexpr CUresult kWhileCaptured = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
+// Why no call is made for the order of a stream that captures, and of stream 0, which cannot, while
+// a blocking stream of its context does.
+constexpr char kZeroIsBarred[] =
+    "it is stream 0, and a blocking stream of its context captures: use a stream made with "
+    "CU_STREAM_NON_BLOCKING, or wait until the capture has ended";
+constexpr char kNotFreed[] =
+    "its stream captures: free it when the capture is over, or in the order of another stream that "
+    "waits for its work; what the captured graph uses, when the graph is not launched any more";
+constexpr char kNotAllocated[] =
+    "its stream captures: for one call take a ScratchBuffer (scratch_buffer.h), which the graph "
+    "allocates and frees; other memory that the graph uses must outlive it, so allocate that "
+    "before the capture, and keep it with the graph";
+
 // `code` is one of CheckNotCapturing().
-const char* WhyNot(CUresult code) {
+const char* WhyNot(CUresult code, const StreamRef& stream) {
   if (code != kWhileCaptured) return "whether its stream captures";
-  return "its stream captures, or is stream 0 of a context that does: do it before the capture, or "
-         "in the order of another stream";
+  return IsLegacy(stream.get()) ? kZeroIsBarred : kNotFreed;
+}
+
+const char* WhyNotAllocated(CUresult code, const char* reason) {
+  if (reason == kNotFreed) return kNotAllocated;
+  if (*reason != '\0') return reason;
+  return code == CUDA_ERROR_NOT_SUPPORTED
+             ? "from a pool, which the device does not have: DeviceBuffer::Allocate() needs none"
+             : "from a pool";
 }
 
 constexpr char kStreamIsOver[] =
@@ -108,7 +128,7 @@ OrderedOutcome CallInOrder(const ObjectDriver& driver, const StreamRef& stream,
   };
   if (code != CUDA_SUCCESS) return refused();
   code = CheckNotCapturing(stream.get(), kWhileCaptured);
-  if (code != CUDA_SUCCESS) return {code, WhyNot(code)};
+  if (code != CUDA_SUCCESS) return {code, WhyNot(code, stream)};
   code = CallRelaxed(driver, call);
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED && !guard) {
     const ContextGuard inner(stream.context());
@@ -244,7 +264,7 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   const OrderedOutcome outcome = CallInOrder(
       *driver, stream, use, [&] { return driver->MemAllocAsync(&pointer, bytes, stream.get()); });
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, AllocateText(bytes),
-                               *outcome.reason != '\0' ? outcome.reason : "from a pool");
+                               WhyNotAllocated(outcome.code, outcome.reason));
   OwnedMemory owned({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
   owned.use_ = std::move(use);
   return owned;

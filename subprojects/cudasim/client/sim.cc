@@ -43,6 +43,10 @@ void Sim::SupportPageableAccess(bool supported) {
   if (IsActive()) GetControl()->support_pageable_access(supported);
 }
 
+void Sim::SupportMemoryPools(bool supported) {
+  if (IsActive()) GetControl()->support_memory_pools(supported);
+}
+
 void Sim::SetNextContextId(std::uint64_t id) {
   if (IsActive()) GetControl()->set_next_context_id(id);
 }

@@ -72,6 +72,7 @@ constexpr Control kControl = {
     DeviceFeatures::SupportExecAffinity,
     DeviceFeatures::SupportCig,
     DeviceFeatures::SupportPageableAccess,
+    DeviceFeatures::SupportMemoryPools,
     Context::SetNextId,
     FailCall,
     ClearFaults,

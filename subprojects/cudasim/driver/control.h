@@ -13,7 +13,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 15;
+inline constexpr int kControlVersion = 16;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -24,6 +24,7 @@ struct Control {
   void (*support_exec_affinity)(bool);
   void (*support_cig)(bool);
   void (*support_pageable_access)(bool);
+  void (*support_memory_pools)(bool);
   void (*set_next_context_id)(std::uint64_t);
   void (*fail_call)(const char*, unsigned, CUresult, bool);
   void (*clear_faults)();

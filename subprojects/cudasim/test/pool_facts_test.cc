@@ -509,4 +509,22 @@ BOOST_AUTO_TEST_CASE(another_device_needs_access, *cudasim_test::NeedsDevices(2)
   OK(RAW(cuMemPoolDestroy)(pool));
 }
 
+// As <cuda.h> describes it, and not measured: every device with a driver of today has pools.
+BOOST_AUTO_TEST_CASE(a_device_may_have_no_pools, *cudasim_test::OnlySim()) {
+  const Owner owner;
+  int has_pools = 0;
+  const auto ask = [&] {
+    OK(RAW(cuDeviceGetAttribute)(&has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0));
+    return has_pools;
+  };
+  BOOST_TEST(ask() == 1);
+  cudasim::Sim::SupportMemoryPools(false);
+  BOOST_TEST(ask() == 0);
+  CUdeviceptr pointer = 0;
+  IS(RAW(cuMemAllocAsync)(&pointer, 16, owner.stream), NOT_SUPPORTED);
+  cudasim::Sim::SupportMemoryPools(true);
+  OK(RAW(cuMemAllocAsync)(&pointer, 16, owner.stream));
+  OK(RAW(cuMemFreeAsync)(pointer, owner.stream));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -395,10 +395,12 @@ BOOST_AUTO_TEST_CASE(driver_calls, *NeedsDriver(12000, kIds) * OnlySim()) {
   };
   BOOST_TEST(calls([&] { capture = Begin(counter.stream()); }) == 4u);
   const bool names_context = cuguest_test::HasDriver(13000);  // cuCtxGetDevice takes it
-  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) == (names_context ? 5u : 9u));
+  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) ==
+             (names_context ? 8u : 12u));
   BOOST_TEST(calls([&] { SUCCEEDS(capture->Free(view)); }) == 3u);
   SetStack({counter.ref().get()});
-  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) == (names_context ? 5u : 7u));
+  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) ==
+             (names_context ? 8u : 10u));
   SetStack({});
   std::optional<Graph> graph;
   BOOST_TEST(calls([&] { graph = capture->End().value(); }) == 4u);

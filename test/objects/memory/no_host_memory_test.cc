@@ -31,6 +31,7 @@
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/module.h"
 #include "cuguest/objects/peer_access.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/per_context.h"
 #include "cuguest/runtime/device_guard.h"
@@ -185,6 +186,8 @@ const std::vector<Kind>& Kinds() {
        [](const Scene& s) {
          return EndOf(DeviceBuffer<int>::AllocateAsync(s.stream(), 9).value());
        }},
+      {"ScratchBuffer",
+       [](const Scene& s) { return EndOf(ScratchBuffer<int>::Allocate(s.stream(), 9).value()); }},
       {"DeviceBuffer, assigned",
        [](const Scene& s) {
          return Emptied(DeviceBuffer<int>::Allocate(s.context->ref(), 100).value());

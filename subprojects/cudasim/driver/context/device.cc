@@ -27,6 +27,7 @@ std::atomic<CUresult> sticky{CUDA_SUCCESS};
 std::atomic<bool> has_exec_affinity{false};
 std::atomic<bool> has_cig{false};
 std::atomic<bool> has_pageable_access{false};
+std::atomic<bool> has_memory_pools{true};
 
 int BusOf(CUdevice device) { return kFirstBus + Process::IndexOf(device); }
 
@@ -44,6 +45,10 @@ int ValueOf(CUdevice_attribute attribute, CUdevice device) {
   if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS &&
       DeviceFeatures::HasPageableAccess()) {
     return 1;
+  }
+  if (attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED &&
+      !DeviceFeatures::HasMemoryPools()) {
+    return 0;
   }
   return ThisGpu().Attribute(attribute);
 }
@@ -81,6 +86,8 @@ void DeviceFeatures::SupportCig(bool supported) { has_cig.store(supported); }
 bool DeviceFeatures::HasCig() { return has_cig.load(); }
 void DeviceFeatures::SupportPageableAccess(bool supported) { has_pageable_access.store(supported); }
 bool DeviceFeatures::HasPageableAccess() { return has_pageable_access.load(); }
+void DeviceFeatures::SupportMemoryPools(bool supported) { has_memory_pools.store(supported); }
+bool DeviceFeatures::HasMemoryPools() { return has_memory_pools.load(); }
 
 CUresult StickyError() { return sticky.load(std::memory_order_acquire); }
 

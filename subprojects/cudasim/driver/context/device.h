@@ -37,7 +37,7 @@ class DeviceMemory {
 };
 
 // What a device can do only where there is more than a driver: an MPS server, a graphics client.
-// Off unless Sim says otherwise.
+// Off unless Sim says otherwise; memory pools are on.
 //
 // Threads: any.
 class DeviceFeatures {
@@ -48,6 +48,8 @@ class DeviceFeatures {
   static bool HasCig();
   static void SupportPageableAccess(bool supported);
   static bool HasPageableAccess();
+  static void SupportMemoryPools(bool supported);
+  static bool HasMemoryPools();
 };
 
 // The error that a kernel left behind, or CUDA_SUCCESS. It never goes away, and

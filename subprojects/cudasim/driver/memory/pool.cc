@@ -199,6 +199,7 @@ CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
   if (address != nullptr) *address = 0;
   const CUresult code = FindReadyStream(handle, stream);
   if (code != CUDA_SUCCESS) return code;
+  if (!DeviceFeatures::HasMemoryPools()) return CUDA_ERROR_NOT_SUPPORTED;
   return address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -123,6 +123,11 @@ class Sim {
   /// plain memory for a device's. Default: no. Not measured: as the CUDA Programming Guide says.
   static void SupportPageableAccess(bool supported);
 
+  /// Whether a device has memory pools: without, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED is 0,
+  /// and cuMemAllocAsync() gives CUDA_ERROR_NOT_SUPPORTED. Default: yes. Not measured: as <cuda.h>
+  /// says.
+  static void SupportMemoryPools(bool supported);
+
   /// The id of the next context, which those that follow count on from; not 0. Default 1.
   static void SetNextContextId(std::uint64_t id);
 
