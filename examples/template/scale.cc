@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A library in somebody else's process: one function in C, with a kernel of its own.
+// A library in somebody else's process: a function in C, with a kernel of its own, and one that
+// ends what it has loaded. No code runs when the library is loaded or unloaded, or at exit.
 
 #include "scale.h"
 
@@ -44,7 +45,7 @@ constexpr char kPtx[] = R"(.version 7.0
   ret;
 })";
 
-// Loaded for the process by the first call that needs it, for every context, and never unloaded.
+// Loaded for the process by the first call that needs it, for every context.
 cuguest::Module::Once g_code(kPtx, "acme_scale");
 cuguest::Kernel::Once g_scale(g_code, "scale");
 
@@ -63,3 +64,5 @@ int acme_scale(CUstream stream, float* values, size_t count, float factor, char*
   std::snprintf(text, size, "%s", status.ToString().c_str());
   return cuguest::ResultOf(status);
 }
+
+int acme_scale_close() { return cuguest::ResultOf(g_code.Close()); }
