@@ -205,7 +205,9 @@ void InsideAnotherContext() {
   Initialize();
   const Values values(MakeContext());
   const Current callers(MakeContext());
+  const auto live = Sim::Live();
   LoadUseCloseUnload({values});
+  CHECK(Sim::Live() == live);
 }
 
 void WhileStreamsAreCaptured() {
