@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+<<<<<<< HEAD
 // A library in somebody else's process: functions in C, with kernels of their own.
+=======
+// A library in somebody else's process: a function in C, with a kernel of its own, and one that
+// ends what it has loaded. No code runs when the library is loaded or unloaded, or at exit.
+>>>>>>> t59-plugin
 
 #include "scale.h"
 
@@ -84,7 +89,7 @@ constexpr char kPtx[] = R"(.version 7.0
   ret;
 })";
 
-// Loaded for the process by the first call that needs it, for every context, and never unloaded.
+// Loaded for the process by the first call that needs it, for every context.
 cuguest::Module::Once g_code(kPtx, "acme_scale");
 cuguest::Kernel::Once g_scale(g_code, "scale");
 cuguest::Kernel::Once g_smooth(g_code, "smooth");
@@ -111,6 +116,7 @@ int Returned(const absl::Status& status, char* text, size_t size) {
   return cuguest::ResultOf(status);
 }
 
+<<<<<<< HEAD
 }  // namespace
 
 int acme_scale(CUstream stream, float* values, size_t count, float factor, char* text,
@@ -121,3 +127,6 @@ int acme_scale(CUstream stream, float* values, size_t count, float factor, char*
 int acme_smooth(CUstream stream, float* values, size_t count, char* text, size_t size) {
   return Returned(Smooth(stream, values, count), text, size);
 }
+=======
+int acme_scale_close() { return cuguest::ResultOf(g_code.Close()); }
+>>>>>>> t59-plugin

@@ -32,7 +32,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///          an entry of some stack is destroyed. Such an entry stays, dead, and can be popped.
 /// Count:   one reference to the device's primary context, which the driver takes and releases.
 /// Threads: distinct. For being current, see Note [One thread at a time]. Not from a stream
-///          callback (kPermissionDenied; a destructor there leaks), and not from a static or
+///          callback (kPermissionDenied; a destructor there owes), and not from a static or
 ///          thread_local destructor: see Note [No driver calls after main].
 /// Fork:    in a forked child it owns nothing: its destructor does nothing, Release() gives
 ///          kFailedPrecondition.

@@ -43,10 +43,12 @@ struct Incident {
                    ///< done in its scope was done in the caller's context
     kOutOfTurn,  ///< a guard or scope was destroyed while another one was open inside it; the stack
                  ///< is restored when that one has ended
-    kOwed,  ///< a destructor or an assignment, in a stream callback, could not give back what it
-            ///< held, as the driver refuses to take it there; the next call of this copy elsewhere
-            ///< that makes or destroys a context, a reference to one, a stream, an event or a
-            ///< buffer does that. The stack is not concerned
+    kOwed,       ///< a destructor or an assignment could not give back what it held. If `result` is
+            ///< CUDA_ERROR_NOT_PERMITTED (in a stream callback the driver takes nothing back) or
+            ///< CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (memory in the order of a stream that
+            ///< captures), a later call of this copy does: one that destroys an object which owns
+            ///< something in the driver, loads a Module or closes a Module::Once. Any other code
+            ///< is why it is never given back. The stack is not concerned
   };
   CUGUEST_HIDE static constexpr int kKinds = 11;
 
@@ -59,12 +61,20 @@ struct Incident {
 
   Kind kind;
   Repair repair;
+<<<<<<< HEAD
   CUresult result;  ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
                     ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
                     ///< guard's; of kElsewhere and kOutOfTurn: what the end returns; of kOwed:
                     ///< CUDA_ERROR_OUT_OF_MEMORY where there is no host memory to remember it,
                     ///< or that of ScratchBuffer::Release() where a graph goes on allocating it;
                     ///< and it is never given back
+=======
+  CUresult result;     ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
+                       ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
+                       ///< guard's; of kElsewhere and kOutOfTurn: what the end returns; of kOwed:
+                       ///< what the driver answered, or CUDA_ERROR_OUT_OF_MEMORY where there is no
+                       ///< host memory to remember what is to be given back later
+>>>>>>> t59-plugin
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair

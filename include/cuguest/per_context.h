@@ -166,12 +166,14 @@ class PerContext {
   }
 
   /// Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
-  /// of it before, unless it is pinned. Returns whether there was one to drop (one that is only
-  /// being made is not there yet, and is not stopped). Call it before destroying the context: when
-  /// it returns, no other thread is ending a value of the context, unless that thread waits for
-  /// this one, as in a Forget() that ~T() calls. If a value was pinned, call Forget() again when
-  /// the pin is released, or ForgetDestroyed() when the context is destroyed.
-  /// Cost: three driver calls for each value that ends, five if the context is not current, and
+  /// of it before, unless it is pinned, or this is a stream callback, where the driver takes
+  /// nothing back: the next Forget() of the context destroys it then. Returns whether there was one
+  /// to drop (one that is only being made is not there yet, and is not stopped). Call it before
+  /// destroying the context: when it returns, no other thread is ending a value of the context,
+  /// unless that thread waits for this one, as in a Forget() that ~T() calls. If a value was
+  /// pinned, call Forget() again when the pin is released, or ForgetDestroyed() when the context is
+  /// destroyed. Cost: three driver calls for each value that ends, five if the context is not
+  /// current, and
   ///       those of ~T(); waits for other threads' ~T() of values of the context.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/false);

@@ -100,6 +100,7 @@
 #include "lib/guard/inner_guard.h"
 #include "lib/guard/nesting.h"
 #include "lib/share/context_hold.h"
+#include "lib/share/ending.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -354,7 +355,7 @@ PerContextTable::~PerContextTable() {
     // What somebody still pins, or makes, is leaked rather than freed while in use.
     const bool is_used =
         (entry->Is(EntryState::kClosed) && entry->IsPinned()) || entry->Is(EntryState::kMaking);
-    if (!is_used && entry->Is(EntryState::kClosed)) End(entry);
+    if (!is_used && entry->Is(EntryState::kClosed) && !End(entry)) GiveUp(entry->value);
     if (!is_used) entry->Free();
     entry = next;
   }
@@ -643,19 +644,24 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
       if (ending == nullptr) return;
       ending->BeginEnding();
     }
-    End(ending);
-    static_cast<void>(Finish(ending, EntryState::kFree));
+    const bool is_ended = End(ending);
+    static_cast<void>(Finish(ending, is_ended ? EntryState::kFree : EntryState::kClosed));
+    if (!is_ended) return;
   }
 }
 
-void PerContextTable::End(Entry* entry) noexcept {
+// False if the driver takes nothing back here, in a stream callback: the value stays.
+bool PerContextTable::End(Entry* entry) noexcept {
   const ContextHold hold(entry->context);
   std::optional<InnerGuard> guard;
-  if (!entry->is_dead && hold.result() == CUDA_SUCCESS) {
+  CUresult code = hold.result();
+  if (!entry->is_dead && code == CUDA_SUCCESS) {
     guard.emplace(entry->context, Location::Here());
+    code = guard->result();
   }
-  const bool is_entered = guard.has_value() && guard->result() == CUDA_SUCCESS;
-  type_.end(type_, entry->value, is_entered);
+  if (!entry->is_dead && IsStillHeld(code)) return false;
+  type_.end(type_, entry->value, /*is_inside=*/!entry->is_dead && code == CUDA_SUCCESS);
+  return true;
 }
 
 void PerContextTable::GiveUp(void* value) const noexcept {

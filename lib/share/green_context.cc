@@ -12,7 +12,11 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/settle_end.h"
+<<<<<<< HEAD
 #include "lib/status/error_status.h"
+=======
+#include "lib/share/owed.h"
+>>>>>>> t59-plugin
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -105,7 +109,15 @@ absl::StatusOr<GreenContext> GreenContext::Make(const SmSplit::Part& partition,
   return GreenContext(state);
 }
 
-GreenContext::~GreenContext() { static_cast<void>(End()); }
+GreenContext::~GreenContext() {
+  constexpr auto kEnd = [](GreenContext& green) noexcept -> CUresult {
+    const CUresult code = green.End();
+    if (!internal::IsGivenBackLater(code)) green.state_ = State();
+    return code;
+  };
+  internal::EndOwed();
+  if (state_.green != nullptr) internal::GiveBackOrOwe(*this, "a GreenContext", kEnd);
+}
 
 CUresult GreenContext::End() noexcept {
   if (state_.green == nullptr) return CUDA_SUCCESS;

@@ -10,7 +10,11 @@ std::atomic<Owed*> g_owed{nullptr};
 
 namespace {
 
-CUresult ReleaseOn(CUdevice& device) noexcept { return ReleasePrimary(device); }
+// After a reset the driver may have no reference of ours.
+CUresult ReleaseOn(CUdevice& device) noexcept {
+  const CUresult code = ReleasePrimary(device);
+  return code == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_CONTEXT_IS_DESTROYED : code;
+}
 
 }  // namespace
 
@@ -32,12 +36,11 @@ void EndAllOwed() noexcept {
 }
 
 void ReleasePrimaryOrOwe(CUdevice device, const char* what) noexcept {
-  GiveBackOrOwe<CUdevice, &ReleaseOn>(device, what);
+  GiveBackOrOwe(device, what, &ReleaseOn);
 }
 
-void ReportOwed(const char* what, bool is_lost) noexcept {
-  ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired,
-                 is_lost ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_PERMITTED, {what, 0});
+void ReportOwed(const char* what, CUresult code) noexcept {
+  ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired, code, {what, 0});
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -5,13 +5,15 @@
 // Note [What is owed]
 // ~~~~~~~~~~~~~~~~~~~
 // In a host function the driver takes nothing back (CUDA_ERROR_NOT_PERMITTED, IsStillHeld()), and
-// the same call succeeds on another thread or later. Release() says so, and the object keeps what
-// it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
-// and is released again by the next call here that makes or ends one of the objects which may owe
-// something: a SharedContext, a PrimaryContext, an Acquired, a Stream, an Event, a DeviceBuffer, a
-// PinnedBuffer. That is reported once, as Incident::Kind::kOwed. In a child of a fork the list is
-// as its parent's; what is in it is the parent's, too, so that the child's driver refuses, and it
-// is dropped there.
+// the same call succeeds on another thread or later. Memory cannot be freed in the order of a
+// stream while that captures, and can afterwards. Release() says so, and the object keeps what it
+// holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's, and
+// is released again by the next call here that makes a Module or ends one of the objects which may
+// owe something (docs/limits.md has them), and by Module::Once::Close(). That is reported
+// once, as Incident::Kind::kOwed. What the driver refuses for another reason is reported likewise,
+// with its code, and is never given back: nobody knows what another try would do. Nothing is
+// reported of what went with its context, or with the process, or is the parent's in a forked
+// child. There the list is as its parent's, and is dropped, because the child's driver refuses.
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_
@@ -40,32 +42,49 @@ extern std::atomic<Owed*> g_owed;
 
 void Add(Owed* owed) noexcept;
 void EndAllOwed() noexcept;
-// `what`: "a SharedContext". Without a place for it, it is lost.
-void ReportOwed(const char* what, bool is_lost) noexcept;
+// `what`: "a SharedContext". `code`: why it was not given back.
+void ReportOwed(const char* what, CUresult code) noexcept;
+
+// Whether another try can succeed where `code` was the answer.
+inline bool IsGivenBackLater(CUresult code) noexcept {
+  return IsStillHeld(code) || code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// Whether nothing is left of what was held, or nothing that is this process's.
+inline bool IsNothingLeft(CUresult code) noexcept {
+  return code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+         code == CUDA_ERROR_DEINITIALIZED || code == CUDA_ERROR_NOT_INITIALIZED;
+}
 
 // Releases what is owed, where there is something. On a thread that holds no lock.
 inline void EndOwed() noexcept {
   if (CUGUEST_INTERNAL_UNLIKELY(g_owed.load(std::memory_order_relaxed) != nullptr)) EndAllOwed();
 }
 
-// Gives back what is `held`, now or later: then it is moved from. `kGiveBack` returns the driver's
-// code; after any other than that of IsStillHeld() there is nothing to give back any more.
-template <typename Held, CUresult (*kGiveBack)(Held&) noexcept>
-void GiveBackOrOwe(Held& held, const char* what) noexcept {
-  if (!IsStillHeld(kGiveBack(held))) return;
+// Gives back what is `held`, now or later: then it is moved from. give_back(held) returns the
+// driver's code; after any other than those of IsGivenBackLater() nothing is held any more.
+template <typename Held, typename GiveBack>
+void GiveBackOrOwe(Held& held, const char* what, GiveBack give_back) noexcept {
+  const CUresult refusal = give_back(held);
+  if (IsNothingLeft(refusal)) return;
+  if (!IsGivenBackLater(refusal)) return ReportOwed(what, refusal);
   struct Node : Owed {
     Held held;
+    const char* what;
+    GiveBack give_back;
   };
   const auto end = [](Owed* owed) noexcept {
     auto* const node = static_cast<Node*>(owed);
-    if (IsStillHeld(kGiveBack(node->held))) return false;
+    const CUresult code = node->give_back(node->held);
+    if (IsGivenBackLater(code)) return false;
+    if (!IsNothingLeft(code)) ReportOwed(node->what, code);
     node->~Node();
     std::free(node);
     return true;
   };
   void* const place = std::malloc(sizeof(Node));
-  if (place != nullptr) Add(new (place) Node{{end, nullptr}, std::move(held)});
-  ReportOwed(what, place == nullptr);
+  if (place != nullptr) Add(new (place) Node{{end, nullptr}, std::move(held), what, give_back});
+  ReportOwed(what, place != nullptr ? refusal : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 // One of the driver's references to a primary context.

@@ -63,7 +63,7 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
 CUresult Leave(Reference& reference) noexcept { return Registry::Leave(reference); }
 
 void LeaveOrOwe(Reference reference) {
-  internal::GiveBackOrOwe<Reference, &Leave>(reference, "a SharedContext");
+  internal::GiveBackOrOwe(reference, "a SharedContext", &Leave);
 }
 
 Error NoMemory(const char* doing) {

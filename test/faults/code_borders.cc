@@ -158,6 +158,14 @@ std::vector<Row> Modules() {
                 return found.ok() ? loaded : found;
               }),
               AsksDriver(), AName("bounded", {kInvalid}, Expected{kNotFound}.ByDriver())),
+      MakeRow("Module::Close", std::function([](std::string name) {
+                Module::Once code(std::string_view(module_test::kCode), "code");
+                Kernel::Once kernel(code, std::string_view(name));
+                const absl::Status found = kernel.Get().status();
+                const absl::Status closed = code.Close();
+                return found.ok() ? closed : found;
+              }),
+              AsksDriver(), AName("bounded", {kInvalid}, Expected{kNotFound}.ByDriver())),
       MakeRow("Module::LoadIn", std::function([](ContextRef context, CodeImage image) {
                 return Module::LoadIn(context, image);
               }),

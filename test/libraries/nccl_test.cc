@@ -196,6 +196,23 @@ BOOST_AUTO_TEST_CASE(in_a_stream_callback_it_stays) {
   STATUS_OK(comm->Release());
 }
 
+BOOST_AUTO_TEST_CASE(a_callback_destructor_is_reported) {
+  const Owner a;
+  auto made = MakeAlone();
+  BOOST_TEST_REQUIRE(made.ok());
+  std::optional<NcclCommunicator> comm = *std::move(made);
+  const auto end = [](void* data) { static_cast<std::optional<NcclCommunicator>*>(data)->reset(); };
+  const ContextGuard guard(a.ref());
+  OK(RAW(cuLaunchHostFunc)(a.stream(), end, &comm));
+  OK(RAW(cuStreamSynchronize)(a.stream()));
+  const std::vector<cuguest::Incident> incidents = cuguest_test::TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 2U);  // it, and its reference, which is given back later
+  BOOST_TEST(incidents[0].file == std::string("an NcclCommunicator"));
+  BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_SUPPORTED);
+  BOOST_TEST(incidents[1].file == std::string("a PrimaryContext"));
+  { const cuguest::PrimaryContext ends_what_is_owed; }
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_made_holds_nothing) {
   const absl::Status status = MakeAlone(1).status();
   Refuses(status, StatusCode::kInvalidArgument,

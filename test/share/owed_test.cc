@@ -6,6 +6,7 @@
 #include "lib/share/owed.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +15,24 @@
 #include "cudasim/sim.h"
 #include "cuguest/c.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/green_context.h"
 #include "cuguest/incident.h"
+#include "cuguest/objects/array.h"
+#include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/graph.h"
+#include "cuguest/objects/module.h"
+#include "cuguest/objects/peer_access.h"
 #include "cuguest/objects/pinned_buffer.h"
+<<<<<<< HEAD
 #include "cuguest/objects/scratch_buffer.h"
+=======
+#include "cuguest/objects/pinned_pages.h"
+>>>>>>> t59-plugin
 #include "cuguest/objects/stream.h"
+#include "cuguest/objects/surface_object.h"
+#include "cuguest/objects/texture_object.h"
+#include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
@@ -207,6 +221,201 @@ BOOST_AUTO_TEST_CASE(next_call_destroys_owed_objects, *cuguest_test::OnlySim()) 
   }
   { const PrimaryContext empty; }
   BOOST_TEST((cudasim::Sim::Live() == before));
+}
+
+namespace {
+
+using cuguest::Array;
+using cuguest::CaptureScope;
+using cuguest::ExecutableGraph;
+using cuguest::Graph;
+using cuguest::GreenContext;
+using cuguest::Module;
+using cuguest::PinnedPages;
+using cuguest::SurfaceObject;
+using cuguest::TextureObject;
+
+constexpr char kEmpty[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k() { ret; }";
+
+constexpr CUDA_ARRAY3D_DESCRIPTOR kPicture = {
+    16, 16, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
+
+// Ends `made` in a host function. It is reported as `what`, is there until an object of any kind
+// ends elsewhere, and then nothing is left of it.
+template <typename T, typename Make>
+void CheckEndsLater(const char* what, const Make& make) {
+  BOOST_TEST_CONTEXT(what) {
+    const auto before = Sim::Live();
+    absl::StatusOr<T> made = make();
+    BOOST_TEST_REQUIRE(made.ok(), made.status());
+    const auto with = Sim::Live();
+    InAHostFunction([&] { const T gone = *std::move(made); });
+    CheckOwed({what});
+    BOOST_TEST((Sim::Live() == with));
+    { const PrimaryContext empty; }
+    BOOST_TEST((Sim::Live() == before));
+    BOOST_TEST(cuguest_test::TakeIncidents().empty());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_owner_is_given_back_later,
+                     *cuguest_test::OnlySim() *
+                         cuguest_test::NeedsDriver(12040, "green contexts")) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  auto stream = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+  CheckEndsLater<Array>("an Array", [&] { return Array::Create(ref, kPicture); });
+  auto array = Array::Create(ref, kPicture);
+  BOOST_TEST_REQUIRE((stream.ok() && array.ok()));
+  CheckEndsLater<TextureObject>("a TextureObject",
+                                [&] { return TextureObject::Create(*array, CUDA_TEXTURE_DESC()); });
+  CheckEndsLater<SurfaceObject>("a SurfaceObject", [&] { return SurfaceObject::Create(*array); });
+  std::vector<char> pages(4096);
+  CheckEndsLater<PinnedPages>("a PinnedPages",
+                              [&] { return PinnedPages::Pin(ref, pages.data(), pages.size()); });
+  CheckEndsLater<GreenContext>("a GreenContext",
+                               [&] { return GreenContext::Create(kFirst, cuguest::SmCount{8}); });
+  CheckEndsLater<Graph>("a Graph", [&] { return Graph::Create(ref); });
+  auto graph = Graph::Create(ref);
+  BOOST_TEST_REQUIRE(graph.ok());
+  CheckEndsLater<ExecutableGraph>("an ExecutableGraph", [&] { return graph->Instantiate(); });
+  CheckEndsLater<Module>("a Module", [&] { return Module::Load(kEmpty, "code"); });
+  CheckEndsLater<CaptureScope>("a CaptureScope", [&] {
+    return CaptureScope::Begin(stream->ref(), CU_STREAM_CAPTURE_MODE_RELAXED);
+  });
+}
+
+// Peer access is no object: the next Enable() says whether it is there.
+BOOST_AUTO_TEST_CASE(peer_access_is_disabled_later,
+                     *cuguest_test::OnlySim() * cuguest_test::NeedsDevices(2)) {
+  const OwnContext first(0);
+  const OwnContext second(1);
+  const ContextRef from = ContextRef::Borrow(first.get());
+  auto access = cuguest::PeerAccess::Enable(from, ContextRef::Borrow(second.get()));
+  BOOST_TEST_REQUIRE(access.ok(), access.status());
+  InAHostFunction([&] { const cuguest::PeerAccess gone = *std::move(access); });
+  CheckOwed({"a PeerAccess"});
+  { const PrimaryContext empty; }
+  const ContextGuard guard(from);
+  BOOST_TEST(RAW(cuCtxDisablePeerAccess)(second.get()) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+}
+
+// A cache keeps its value, for the next Forget().
+BOOST_AUTO_TEST_CASE(a_cached_value_is_destroyed_later) {
+  static int ended;
+  ended = 0;
+  struct Value {
+    Value() = default;
+    Value(Value&& other) noexcept : is_owner(std::exchange(other.is_owner, false)) {}
+    ~Value() { ended += is_owner ? 1 : 0; }
+    void Leak() { is_owner = false; }
+    bool is_owner = true;
+  };
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  cuguest::PerContext<Value> cache;
+  BOOST_TEST(cache.GetOrMake(ref, [](const ContextRef&) { return Value(); }).ok());
+  bool is_found = false;
+  InAHostFunction([&] { is_found = cache.Forget(ref); });
+  BOOST_TEST(is_found);
+  BOOST_TEST(cache.size() == 0U);
+  BOOST_TEST(ended == 0);
+  BOOST_TEST(!cache.Forget(ref));
+  BOOST_TEST(ended == 1);
+}
+
+// In the order of a stream that captures: freed once the capture is over.
+BOOST_AUTO_TEST_CASE(capturing_streams_memory_is_freed_later, *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  auto stream = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+  BOOST_TEST_REQUIRE(stream.ok());
+  const auto before = Sim::Live();
+  auto memory = DeviceBuffer<int>::AllocateAsync(stream->ref(), 10);
+  BOOST_TEST_REQUIRE(memory.ok());
+  BOOST_TEST(RAW(cuStreamBeginCapture)(stream->get(), CU_STREAM_CAPTURE_MODE_GLOBAL) ==
+             CUDA_SUCCESS);
+  { const DeviceBuffer<int> gone = *std::move(memory); }
+  CheckOwed({"a DeviceBuffer"}, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  { const PrimaryContext empty; }
+  BOOST_TEST(Sim::Live().allocations == before.allocations + 1);
+  CUgraph graph = nullptr;
+  BOOST_TEST(RAW(cuStreamEndCapture)(stream->get(), &graph) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuGraphDestroy)(graph) == CUDA_SUCCESS);
+  { const PrimaryContext empty; }
+  BOOST_TEST((Sim::Live() == before));
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+}
+
+// Nobody knows when the stream's work is done.
+BOOST_AUTO_TEST_CASE(ended_streams_memory_is_reported, *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  auto stream = Stream::Create(ContextRef::Borrow(context.get()), CU_STREAM_NON_BLOCKING);
+  BOOST_TEST_REQUIRE(stream.ok());
+  auto memory = DeviceBuffer<int>::AllocateAsync(stream->ref(), 10);
+  BOOST_TEST_REQUIRE(memory.ok());
+  const CUdeviceptr pointer = memory->get();
+  BOOST_TEST(RAW(cuStreamBeginCapture)(stream->get(), CU_STREAM_CAPTURE_MODE_RELAXED) ==
+             CUDA_SUCCESS);
+  { const Stream gone = *std::move(stream); }
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+  { const DeviceBuffer<int> gone = *std::move(memory); }
+  CheckOwed({"a DeviceBuffer"}, CUDA_ERROR_INVALID_HANDLE);
+  BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+}
+
+// What the driver refuses for another reason stays, and is reported with its code.
+BOOST_AUTO_TEST_CASE(a_refused_end_is_reported, *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  auto memory = DeviceBuffer<int>::Allocate(ref, 10);
+  auto array = Array::Create(ref, kPicture);
+  auto event = Event::Create(ref);
+  BOOST_TEST_REQUIRE((memory.ok() && array.ok() && event.ok()));
+  for (const char* entry : {"cuMemFree", "cuArrayDestroy", "cuEventDestroy"}) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_UNKNOWN);
+  }
+  const CUdeviceptr pointer = memory->get();
+  const CUarray handle = array->get();
+  const CUevent unended = event->get();
+  { const DeviceBuffer<int> gone = *std::move(memory); }
+  { const Array gone = *std::move(array); }
+  { const Event gone = *std::move(event); }
+  CheckOwed({"a DeviceBuffer", "an Array", "an Event"}, CUDA_ERROR_UNKNOWN);
+  const ContextGuard guard(ref);
+  BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuArrayDestroy)(handle) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuEventDestroy)(unended) == CUDA_SUCCESS);
+}
+
+// Nothing is left of what went with its context, and nothing is reported.
+BOOST_AUTO_TEST_CASE(gone_objects_are_not_reported) {
+  auto context = std::make_optional<OwnContext>();
+  const ContextRef ref = ContextRef::Borrow(context->get());
+  auto stream = Stream::Create(ref, CU_STREAM_NON_BLOCKING);
+  auto event = Event::Create(ref);
+  auto memory = DeviceBuffer<int>::Allocate(ref, 10);
+  auto array = Array::Create(ref, kPicture);
+  auto graph = Graph::Create(ref);
+  BOOST_TEST_REQUIRE((stream.ok() && event.ok() && memory.ok() && array.ok() && graph.ok()));
+  // Of two entries of the stack one stays, so that the driver keeps the handle's memory.
+  for (int i = 0; i < 2; ++i) {
+    BOOST_TEST(RAW(cuCtxPushCurrent)(context->get()) == CUDA_SUCCESS);
+  }
+  context.reset();
+  {
+    const Stream gone_stream = *std::move(stream);
+    const Event gone_event = *std::move(event);
+    const DeviceBuffer<int> gone_memory = *std::move(memory);
+    const Array gone_array = *std::move(array);
+    const Graph gone_graph = *std::move(graph);
+  }
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+  CUcontext popped = nullptr;
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
 
 // What they keep after Release() there, they give back later.

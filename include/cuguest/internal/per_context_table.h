@@ -133,7 +133,7 @@ class CUGUEST_API PerContextTable {
   bool CloseDead(Entry* entry, const ContextRef& context);
   [[nodiscard]] bool AddEntry();
   void EndDropped(const ContextRef& context) noexcept;
-  void End(Entry* entry) noexcept;
+  [[nodiscard]] bool End(Entry* entry) noexcept;
   void GiveUp(void* value) const noexcept;
   [[nodiscard]] bool Finish(Entry* entry, EntryState state) noexcept;
 

@@ -30,6 +30,8 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/incident.h"
+#include "cuguest/internal/report.h"
 #include "cuguest/libraries/internal/toolkit_library.h"
 #include "cuguest/libraries/library.h"
 #include "cuguest/location.h"
@@ -130,9 +132,20 @@ class [[nodiscard]] NcclCommunicator {
     return *this;
   }
 
-  /// As Release(), its result dropped. Not from a static or thread_local destructor: see Note [No
-  /// driver calls after main].
-  ~NcclCommunicator() { static_cast<void>(Release()); }
+  /// As Release(). Where that fails, as in a stream callback, the communicator stays to the end of
+  /// the process, which is an incident (Incident::Kind::kOwed, CUDA_ERROR_NOT_SUPPORTED). Not from
+  /// a static or thread_local destructor: see Note [No driver calls after main].
+  ~NcclCommunicator() {
+    if (comm_ == nullptr) return;
+    const absl::Status status = Release();
+    const std::optional<CUresult> code = CodeOf(status);
+    if (status.ok() || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+        code == CUDA_ERROR_NOT_INITIALIZED || code == CUDA_ERROR_DEINITIALIZED) {
+      return;
+    }
+    internal::ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired,
+                             CUDA_ERROR_NOT_SUPPORTED, {"an NcclCommunicator", 0});
+  }
 
   /// nullptr if it was released. For calls inside an NcclScope.
   [[nodiscard]] ncclComm_t get() const noexcept { return comm_; }

@@ -45,7 +45,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Requires: an array outlives its texture and surface objects, which do not keep it alive, and the
 ///           work that uses them.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
-/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
+/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there owes), and
 ///          not from a static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), and as follows; if Create() fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty

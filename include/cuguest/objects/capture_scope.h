@@ -135,6 +135,7 @@ class CUGUEST_API CaptureScope {
   absl::Status CheckActive(const internal::StreamHold& hold, const char* doing);
 
   internal::StreamUse Empty() noexcept;
+  CUresult TryEnd() noexcept;
 
   State state_;
   internal::StreamUse use_;                    // of its stream

@@ -205,10 +205,14 @@ class CUGUEST_API Module {
   std::shared_ptr<internal::LoadedCode> code_;
 };
 
-/// Code that is loaded once for the process, when it is first needed, and never unloaded. For a
-/// static variable: it does nothing at load time and has no destructor.
-/// Threads: any. No lock is held while the driver is called: of two threads that load it at the
-///          same time one unloads its own.
+/// Code that is loaded once for the process, when it is first needed, and unloaded by Close(). For
+/// a static variable: it runs nothing when its library is loaded, unloaded, or at exit.
+///
+///   extern "C" int acme_close() { return ResultOf(g_code.Close()); }  // before dlclose()
+///
+/// A library that is unloaded without Close() leaves its code in the driver until the process ends.
+/// Threads: any; Close() not at the same time as another member. No lock is held while the driver
+///          is called: of two threads that load it at the same time one unloads its own.
 class Module::Once {
  public:
   /// Of an embedded image, or of PTX.
@@ -221,33 +225,57 @@ class Module::Once {
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
-  /// Never null, and valid to the end of the process.
+  /// Never null, and valid until Close().
   /// Errors, cost: those of Load() until it has succeeded: a failure is not kept. Then none.
   [[nodiscard]] CUGUEST_API absl::StatusOr<const Module*> Get();
 
+  /// Unloads the code from every context that still exists, whichever is current, and ends each
+  /// Kernel::Once of it. The next Get() loads it again. Nothing to do, and OK: where it is not
+  /// loaded, after another Close(), at the end of the process, and in a forked child, in which the
+  /// code is the parent's, and only the host memory is freed. Contexts may have been destroyed or
+  /// reset. Below CUDA 12.0 it is unloaded from primary contexts and the current one; see Note
+  /// [Where code is].
+  /// Requires: no other call that uses the Module or a Kernel of it; what runs of it has ended, and
+  ///           no graph runs it later.
+  /// Errors:   kFailedPrecondition  somebody copied a Kernel, the text says how many copies exist
+  ///           kPermissionDenied    in a stream callback
+  ///           and the driver's. The code stays loaded then and can be used, or closed later.
+  /// Captures: none is invalidated.
+  /// Cost:     three driver calls; none where there is nothing to do. Below CUDA 12.0 three, and
+  ///           three to six for each context.
+  CUGUEST_API absl::Status Close();
+
  private:
+  friend class Kernel::Once;
+
   HostSpan<const unsigned char> bytes_;
   std::string_view ptx_;
   std::string_view name_;
   std::atomic<const Module*> loaded_{nullptr};
+  std::atomic<Kernel::Once*> found_{nullptr};  // the last one that has found its kernel
 };
 
 /// A kernel of such code, which is found once; in all else as Module::Once.
 class Kernel::Once {
  public:
-  /// Requires: `code` and `name` stay as they are.
+  /// Requires: `code` and `name` stay as they are; and from the first Get() on it exists as long as
+  ///           `code` is used, or until that is closed.
   CUGUEST_HIDE constexpr Once(Module::Once& code, internal::StaticText name) noexcept
       : code_(code), name_(name.text) {}
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
+  /// Never null, and valid until Module::Once::Close().
   /// Errors, cost: those of Module::Once::Get() and Module::GetKernel() until it has succeeded.
   [[nodiscard]] CUGUEST_API absl::StatusOr<const Kernel*> Get();
 
  private:
+  friend class Module::Once;
+
   Module::Once& code_;
   std::string_view name_;
   std::atomic<const Kernel*> found_{nullptr};
+  Once* next_ = nullptr;  // that has found one of the same code
 };
 
 /// The mode that CUDA_MODULE_LOADING named when the driver was initialised.

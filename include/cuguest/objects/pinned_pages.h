@@ -38,7 +38,7 @@ struct PagePin;
 /// Count:   none; it keeps no context alive.
 /// Threads: distinct; threads take turns at having the driver pin. In a tool's callback, which the
 ///          driver makes out of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE. Not
-///          from a stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          from a stream callback (kPermissionDenied; a destructor there owes), and not from a
 ///          static or thread_local destructor: see Note [No driver calls after main].
 /// Captures: invalidates none: it pins and unpins in relaxed mode.
 /// Source:  CUDA Driver API, cuMemHostRegister, cuMemHostUnregister; docs/guarantees.md.

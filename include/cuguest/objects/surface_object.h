@@ -35,7 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// is as exact as ContextRef::IsAlive. It does not keep its array alive.
 /// Requires: the array outlives the surface object, and the work that writes through it.
 /// Stack:   as it was. Count: none: it does not keep its context alive.
-/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there leaks), and
+/// Threads: distinct. Not from a stream callback (kPermissionDenied; a destructor there owes), and
 ///          not from a static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  those of ObjectDriver::Get(), and as follows; if Create() fails, nothing is held.
 ///          kFailedPrecondition  the context was destroyed or reset, or the ContextRef is empty

@@ -207,9 +207,12 @@ class LoadedCode : public Code {
                                                 const ContextRef& context,
                                                 const std::string& name) = 0;
 
-  // Where nobody else uses it any more: what can be unloaded at once; the rest is with the
-  // object.
-  virtual CUresult Unload(const ObjectDriver& driver) = 0;
+  // What the caller knows of the contexts in which it was used.
+  enum class Contexts { kExist, kUnknown };
+
+  // Where nobody uses it any more: unloads it from all contexts, or of unknown ones what can be
+  // unloaded at once; the rest is with the object.
+  virtual CUresult Unload(const ObjectDriver& driver, Contexts contexts) = 0;
 
  protected:
   explicit LoadedCode(const CodeImage& image) : name_(image.name()), unread_(image) {}

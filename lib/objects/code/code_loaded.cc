@@ -10,6 +10,7 @@
 #include "cuguest/status.h"
 #include "lib/objects/code/image_status.h"
 #include "lib/objects/code/jit.h"
+#include "lib/share/owed.h"
 #include "lib/status/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -24,9 +25,17 @@ class LibraryCode : public LoadedCode {
         image_(CanEnumerate() ? std::nullopt : std::make_optional(image)),
         jit_(options, driver.version) {}
   ~LibraryCode() override {
-    if (library_ == nullptr) return;
-    const RelaxedScope relaxed;
-    if (relaxed.ok()) static_cast<void>(Unload(driver_));
+    struct Owned {
+      const ObjectDriver& driver;
+      CUlibrary library;
+    };
+    constexpr auto kUnload = [](Owned& owned) noexcept -> CUresult {
+      const RelaxedScope relaxed;
+      return relaxed.ok() ? owned.driver.LibraryUnload(owned.library) : relaxed.result();
+    };
+    EndOwed();
+    Owned owned{driver_, library_};
+    if (library_ != nullptr) GiveBackOrOwe(owned, "a Module", kUnload);
   }
 
   absl::Status Load(const CodeImage& image, JitReport* report) {
@@ -40,13 +49,13 @@ class LibraryCode : public LoadedCode {
           if (loaded == CUDA_SUCCESS) library_ = library;
           return loaded;
         },
-        [&] { static_cast<void>(Unload(driver_)); });
+        [&] { static_cast<void>(UnloadLibrary()); });
     if (report != nullptr) *report = jit_.Report();
     if (code == CUDA_SUCCESS) code = Check(image);
     targets_ = TargetsText(image);
     if (code == CUDA_SUCCESS) return absl::OkStatus();
     absl::Status status = OfImage(code, LoadText(image), DevicesText(driver_));
-    static_cast<void>(Unload(driver_));  // while captures are relaxed
+    static_cast<void>(UnloadLibrary());  // while captures are relaxed
     return status;
   }
 
@@ -99,14 +108,19 @@ class LibraryCode : public LoadedCode {
     return OfImage(code, FindVariableText(name, this->name()), PlaceText(driver, context));
   }
 
-  CUresult Unload(const ObjectDriver& driver) override {
+  // The driver does it for each context, and knows which exist.
+  CUresult Unload(const ObjectDriver& /*driver*/, Contexts /*contexts*/) override {
+    return UnloadLibrary();
+  }
+
+ private:
+  CUresult UnloadLibrary() {
     if (library_ == nullptr) return CUDA_SUCCESS;
-    const CUresult code = driver.LibraryUnload(library_);
+    const CUresult code = driver_.LibraryUnload(library_);
     if (code == CUDA_SUCCESS) library_ = nullptr;
     return code;
   }
 
- private:
   absl::StatusOr<CUkernel> FindKernel(const std::string& name) override {
     CUkernel kernel = nullptr;
     const CUresult code = driver_.LibraryGetKernel(&kernel, library_, name.c_str());
@@ -165,10 +179,13 @@ class ModuleCode : public LoadedCode {
     return found;
   }
 
-  // The module of each context is a value of the PerContext.
-  CUresult Unload(const ObjectDriver& /*driver*/) override {
-    LeaveAll();
-    return CUDA_SUCCESS;
+  // The module of each context is a value of the PerContext, which ends those of contexts that it
+  // can ask about: not where the driver refuses that.
+  CUresult Unload(const ObjectDriver& driver, Contexts contexts) override {
+    CUcontext current = nullptr;
+    const CUresult code = driver.CtxGetCurrent(&current);
+    if (code == CUDA_SUCCESS && contexts == Contexts::kExist) LeaveAll();
+    return code;
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "lib/objects/code/code.h"
 #include "lib/objects/code/image_status.h"
 #include "lib/objects/code/jit.h"
+#include "lib/share/owed.h"
 #include "lib/status/error_status.h"
 #include "lib/status/status_macros.h"
 
@@ -25,6 +26,8 @@ using internal::Quoted;
 using internal::RelaxedScope;
 
 namespace {
+
+using Contexts = LoadedCode::Contexts;
 
 // A driver has all of them or none.
 bool HasLibraries(const ObjectDriver& driver) {
@@ -47,6 +50,7 @@ absl::Status CheckLoadable(const CodeImage& image) {
 absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
                                                      const JitOptions& options, JitReport* report) {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::GetInitialized());
+  internal::EndOwed();
   CUGUEST_RETURN_IF_ERROR(CheckLoadable(image));
   CUGUEST_RETURN_IF_ERROR(internal::CheckJitOptions(options));
   CUGUEST_RETURN_IF_ERROR(internal::CheckDriverKnows(options, driver->version));
@@ -88,16 +92,34 @@ absl::StatusOr<ContextRef> OwnerOf(const ObjectDriver& driver, CUdeviceptr varia
   return found;
 }
 
-// What is kept, or else made and kept, unless another thread was first.
-template <typename T, typename Make>
-absl::StatusOr<const T*> GetOnce(std::atomic<const T*>* kept, const Make& make) {
+// What is kept, or else made and kept, unless another thread was first; `keep` is called by the
+// thread whose own is kept.
+template <typename T, typename Make, typename Keep>
+absl::StatusOr<const T*> GetOnce(std::atomic<const T*>* kept, const Make& make, const Keep& keep) {
   const T* there = kept->load(std::memory_order_acquire);
   if (there != nullptr) return there;
   CUGUEST_ASSIGN_OR_RETURN(T made, make());
   auto mine = std::make_unique<const T>(std::move(made));
   const bool is_first = kept->compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel,
                                                       std::memory_order_acquire);
-  return is_first ? mine.release() : there;
+  if (!is_first) return there;
+  keep();
+  return mine.release();
+}
+
+// Unloads code of which `kernels` Kernels are somebody's, who must be none.
+absl::Status Unload(LoadedCode* code, long kernels, Contexts contexts) {
+  const std::string doing = "unload " + Quoted(code->name());
+  if (kernels > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(doing, ": ", kernels, " Kernels of it are still there"));
+  }
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver,
+                           ObjectDriver::GetInitialized());  // no forked child
+  const RelaxedScope relaxed;
+  const CUresult result = relaxed.ok() ? code->Unload(*driver, contexts) : relaxed.result();
+  if (result != CUDA_ERROR_DEINITIALIZED) CUGUEST_RETURN_IF_CUDA_ERROR(result, doing);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -118,23 +140,56 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
   absl::Status loaded = code->LoadNow(*driver, context, report);
   if (!loaded.ok()) {
-    static_cast<void>(code->Unload(*driver));  // while captures are relaxed
+    static_cast<void>(code->Unload(*driver, Contexts::kExist));  // while captures are relaxed
     return loaded;
   }
   return Module(std::move(code));
 }
 
 absl::StatusOr<const Module*> Module::Once::Get() {
-  return GetOnce(&loaded_, [this] {
-    return ptx_.data() != nullptr ? Module::Load(ptx_, name_) : Module::Load(bytes_, name_);
-  });
+  return GetOnce(
+      &loaded_,
+      [this] {
+        return ptx_.data() != nullptr ? Module::Load(ptx_, name_) : Module::Load(bytes_, name_);
+      },
+      [] {});
+}
+
+absl::Status Module::Once::Close() {
+  internal::EndOwed();
+  const Module* const module = loaded_.load(std::memory_order_acquire);
+  if (module == nullptr) return absl::OkStatus();
+  long kernels = 0;
+  for (Kernel::Once* found = found_.load(std::memory_order_acquire); found != nullptr;
+       found = found->next_) {
+    ++kernels;
+  }
+  const absl::Status unloaded =
+      Unload(module->code_.get(), module->code_.use_count() - 1 - kernels, Contexts::kUnknown);
+  // A forked child has nothing to unload.
+  if (!unloaded.ok() && CodeOf(unloaded) != CUDA_ERROR_NOT_INITIALIZED) return unloaded;
+  Kernel::Once* found = found_.exchange(nullptr, std::memory_order_relaxed);
+  while (found != nullptr) {
+    Kernel::Once* const next = std::exchange(found->next_, nullptr);
+    delete found->found_.exchange(nullptr, std::memory_order_relaxed);
+    found = next;
+  }
+  delete loaded_.exchange(nullptr, std::memory_order_relaxed);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const Kernel*> Kernel::Once::Get() {
-  return GetOnce(&found_, [this]() -> absl::StatusOr<Kernel> {
+  const auto find = [this]() -> absl::StatusOr<Kernel> {
     CUGUEST_ASSIGN_OR_RETURN(const Module* const code, code_.Get());
     return code->GetKernel(name_);
-  });
+  };
+  const auto remember = [this] {
+    next_ = code_.found_.load(std::memory_order_relaxed);
+    while (!code_.found_.compare_exchange_weak(next_, this, std::memory_order_release,
+                                               std::memory_order_relaxed)) {
+    }
+  };
+  return GetOnce(&found_, find, remember);
 }
 
 absl::StatusOr<Module> Module::Load(HostSpan<const unsigned char> bytes, std::string_view name,
@@ -221,16 +276,7 @@ void Module::ForgetDestroyed(const ContextRef& context) const {
 
 absl::Status Module::Release() {
   if (code_ == nullptr) return absl::OkStatus();
-  const std::string doing = "unload " + Quoted(code_->name());
-  if (code_.use_count() > 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(doing, ": ", code_.use_count() - 1, " Kernels of it are still there"));
-  }
-  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver,
-                           ObjectDriver::GetInitialized());  // no forked child
-  const RelaxedScope relaxed;
-  const CUresult code = relaxed.ok() ? code_->Unload(*driver) : relaxed.result();
-  if (code != CUDA_ERROR_DEINITIALIZED) CUGUEST_RETURN_IF_CUDA_ERROR(code, doing);
+  CUGUEST_RETURN_IF_ERROR(Unload(code_.get(), code_.use_count() - 1, Contexts::kExist));
   code_.reset();
   return absl::OkStatus();
 }

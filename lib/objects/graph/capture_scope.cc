@@ -14,7 +14,11 @@
 #include "lib/objects/object_driver.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/objects/stream/stream_use.h"
+<<<<<<< HEAD
 #include "lib/status/error_status.h"
+=======
+#include "lib/share/owed.h"
+>>>>>>> t59-plugin
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -116,17 +120,30 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
 }
 
 CaptureScope::~CaptureScope() {
+  constexpr auto kEnd = [](CaptureScope& scope) noexcept -> CUresult {
+    const CUresult code = scope.TryEnd();
+    if (!internal::IsGivenBackLater(code)) scope.Empty();
+    return code;
+  };
+  internal::EndOwed();
+  if (stream().get() != nullptr) {
+    internal::GiveBackOrOwe(*this, "a CaptureScope", kEnd);
+  }
+}
+
+// Success also where there is no such capture any more.
+CUresult CaptureScope::TryEnd() noexcept {
   const internal::StreamHold hold(use_);
-  // Its stream is gone, or with the context.
-  if (stream().get() == nullptr || !hold.ok()) return;
-  if (stream().context().Check() != CUDA_SUCCESS) return;
+  if (!hold.ok()) return CUDA_SUCCESS;  // its stream is gone
+  CUresult code = stream().context().Check();
+  if (code != CUDA_SUCCESS) return code;
   const ObjectDriver& driver = internal::ResolvedObjectDriver();
   const StreamCall in(driver, stream());
-  if (in.result() == CUDA_SUCCESS && !IsOurs(in.capture(), state_.id)) return;
+  if (in.result() == CUDA_SUCCESS && !IsOurs(in.capture(), state_.id)) return CUDA_SUCCESS;
   CUgraph graph = nullptr;
-  if (driver.StreamEndCapture(stream().get(), &graph) == CUDA_SUCCESS) {
-    static_cast<void>(driver.GraphDestroy(graph));
-  }
+  code = driver.StreamEndCapture(stream().get(), &graph);
+  if (code == CUDA_SUCCESS) code = driver.GraphDestroy(graph);
+  return IsOver(code) ? CUDA_SUCCESS : code;
 }
 
 // Returns the use of its stream, which ends after each hold.

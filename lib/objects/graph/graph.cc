@@ -17,6 +17,7 @@
 #include "lib/objects/object_driver.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/share/context_hold.h"
+#include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -157,7 +158,15 @@ absl::StatusOr<Graph> Graph::Adopt(CUgraph graph, const ContextRef& context) {
   return Graph(graph, context);
 }
 
-Graph::~Graph() { static_cast<void>(Destroy()); }
+Graph::~Graph() {
+  constexpr auto kEnd = [](Graph& graph) noexcept -> CUresult {
+    const CUresult code = graph.Destroy();
+    if (!internal::IsGivenBackLater(code)) static_cast<void>(graph.Leak());
+    return code;
+  };
+  internal::EndOwed();
+  if (graph_ != nullptr) internal::GiveBackOrOwe(*this, "a Graph", kEnd);
+}
 
 absl::Status Graph::AddContext(const ContextRef& context) {
   if (graph_ == nullptr) return EmptyGraph("add a context to a graph");
@@ -236,7 +245,15 @@ CUresult Graph::Destroy() noexcept {
   return internal::SettleEnd(code, [this] { static_cast<void>(Leak()); });
 }
 
-ExecutableGraph::~ExecutableGraph() { static_cast<void>(Destroy()); }
+ExecutableGraph::~ExecutableGraph() {
+  constexpr auto kEnd = [](ExecutableGraph& graph) noexcept -> CUresult {
+    const CUresult code = graph.Destroy();
+    if (!internal::IsGivenBackLater(code)) static_cast<void>(graph.Leak());
+    return code;
+  };
+  internal::EndOwed();
+  if (graph_ != nullptr) internal::GiveBackOrOwe(*this, "an ExecutableGraph", kEnd);
+}
 
 absl::Status ExecutableGraph::Launch(const StreamRef& stream) {
   constexpr char kDoing[] = "launch a graph";

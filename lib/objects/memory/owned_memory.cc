@@ -376,10 +376,10 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 void OwnedMemory::End() noexcept {
   EndOwed();
   if (range_.pointer == 0) return;
-  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(*this, is_host_ ? "a PinnedBuffer" : "a DeviceBuffer");
+  GiveBackOrOwe(*this, is_host_ ? "a PinnedBuffer" : "a DeviceBuffer", &FreeQuietly);
 }
 
-// What cannot be freed for another reason than IsStillHeld() is lost.
+// What cannot be freed for another reason than those of IsGivenBackLater() is lost.
 CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
   const CUresult code =
       memory
@@ -387,7 +387,7 @@ CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
                        ? StreamRef::Borrow(CU_STREAM_LEGACY, memory.stream_.context())
                        : memory.stream_)
           .code;
-  if (!IsStillHeld(code)) static_cast<void>(memory.Leak());
+  if (!IsGivenBackLater(code)) static_cast<void>(memory.Leak());
   return code;
 }
 

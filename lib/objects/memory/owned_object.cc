@@ -12,6 +12,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/object_driver.h"
+#include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -24,7 +25,7 @@ constexpr char kKept[] = "it was not destroyed, and is still owned";
 
 CUresult DestroyObject(const ObjectDriver& driver, Kind kind, unsigned long long handle) noexcept {
   switch (kind) {
-    case Kind::kArray:
+    case Kind::kArray:  // Round trip: Array::Create() has the number from a CUarray
       return driver.ArrayDestroy(reinterpret_cast<CUarray>(handle));
     case Kind::kTexture:
       return driver.TexObjectDestroy(handle);
@@ -32,6 +33,18 @@ CUresult DestroyObject(const ObjectDriver& driver, Kind kind, unsigned long long
       return driver.SurfObjectDestroy(handle);
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+
+const char* NameOf(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::kArray:
+      return "an Array";
+    case Kind::kTexture:
+      return "a TextureObject";
+    case Kind::kSurface:
+      return "a SurfaceObject";
+  }
+  return "";
 }
 
 std::string DestroyText(Kind kind, unsigned long long handle, const ContextRef& context) {
@@ -53,7 +66,13 @@ absl::Status OwnedObject::Release() {
 }
 
 void OwnedObject::End() noexcept {
-  if (handle_ != 0) static_cast<void>(TryDestroy());
+  constexpr auto kEnd = [](OwnedObject& object) noexcept -> CUresult {
+    const CUresult code = object.TryDestroy().code;
+    if (!IsGivenBackLater(code)) static_cast<void>(object.Leak());
+    return code;
+  };
+  EndOwed();
+  if (handle_ != 0) GiveBackOrOwe(*this, NameOf(kind_), kEnd);
 }
 
 EndOutcome OwnedObject::TryDestroy() noexcept {

@@ -15,6 +15,7 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
+#include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -171,7 +172,15 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
   return PeerAccess(context, peer, was_enabled);
 }
 
-PeerAccess::~PeerAccess() { static_cast<void>(End()); }
+PeerAccess::~PeerAccess() {
+  constexpr auto kEnd = [](PeerAccess& access) noexcept -> CUresult {
+    const CUresult code = access.End();
+    if (!internal::IsGivenBackLater(code)) access.Leak();
+    return code;
+  };
+  internal::EndOwed();
+  if (context_.get() != nullptr) internal::GiveBackOrOwe(*this, "a PeerAccess", kEnd);
+}
 
 absl::Status PeerAccess::Release() {
   CUGUEST_RETURN_IF_CUDA_ERROR(End(), "disable peer access", PairText(context_, peer_));

@@ -18,7 +18,11 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
+<<<<<<< HEAD
 #include "lib/status/error_status.h"
+=======
+#include "lib/share/owed.h"
+>>>>>>> t59-plugin
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -225,7 +229,15 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
   return pinned;
 }
 
-PinnedPages::~PinnedPages() { static_cast<void>(End()); }
+PinnedPages::~PinnedPages() {
+  constexpr auto kEnd = [](PinnedPages& pinned) noexcept -> CUresult {
+    const CUresult code = pinned.End();
+    if (!internal::IsGivenBackLater(code)) pinned.Leak();
+    return code;
+  };
+  internal::EndOwed();
+  if (pin_ != nullptr) internal::GiveBackOrOwe(*this, "a PinnedPages", kEnd);
+}
 
 absl::Status PinnedPages::Release() {
   CUGUEST_RETURN_IF_CUDA_ERROR(End(), absl::StrCat("un", internal::PinText(pages_, bytes_)),

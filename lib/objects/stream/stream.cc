@@ -211,7 +211,7 @@ Stream::~Stream() { Destroy(); }
 void Stream::Destroy() noexcept {
   internal::EndOwed();
   if (get() == nullptr) return;
-  internal::GiveBackOrOwe<StreamRef, &EndIfThere>(ref_, "a Stream");
+  internal::GiveBackOrOwe(ref_, "a Stream", &EndIfThere);
 }
 
 absl::Status Stream::Release() {
@@ -250,7 +250,7 @@ Event::~Event() {
   internal::EndOwed();
   if (get() == nullptr) return;
   OwnEvent event = {get(), context()};
-  internal::GiveBackOrOwe<OwnEvent, &EndEvent>(event, "an Event");
+  internal::GiveBackOrOwe(event, "an Event", &EndEvent);
 }
 
 absl::Status Event::Release() {

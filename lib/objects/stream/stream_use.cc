@@ -163,7 +163,7 @@ StreamHold::~StreamHold() {
   const bool was_last = (before & UsedStream::kCalls) == 1;
   if (was_last && (before & UsedStream::kIsOver) != 0) {
     StreamRef stream = held_->stream;
-    GiveBackOrOwe<StreamRef, &DestroyHandedOver>(stream, "a Stream");
+    GiveBackOrOwe(stream, "a Stream", &DestroyHandedOver);
   }
 }
 
