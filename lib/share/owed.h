@@ -9,9 +9,9 @@
 // it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
 // and is released again by the next call here that makes or ends one of the objects which may owe
 // something: a SharedContext, a PrimaryContext, an Acquired, a Stream, an Event, a DeviceBuffer, a
-// PinnedBuffer. That is reported once, as Incident::Kind::kOwed. In a child of a fork the list is
-// as its parent's; what is in it is the parent's, too, so that the child's driver refuses, and it
-// is dropped there.
+// PinnedBuffer, an ImportedBuffer. That is reported once, as Incident::Kind::kOwed. In a child of a
+// fork the list is as its parent's; what is in it is the parent's, too, so that the child's driver
+// refuses, and it is dropped there.
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_
