@@ -113,9 +113,8 @@ class Peer {
     out_ = ends[1];
     for (const int own : {in_, out_}) fcntl(own, F_SETFD, FD_CLOEXEC);
     thread_ = std::thread([this, child_in = ends[0], child_out = ends[3]] {
-      ended_ = RunSelf({"--child=is_a_peer"},
-                       {kPeerVariable + ("=" + std::to_string(child_in)) + "," +
-                        std::to_string(child_out)});
+      ended_ = RunSelf({"--child=is_a_peer"}, {kPeerVariable + ("=" + std::to_string(child_in)) +
+                                               "," + std::to_string(child_out)});
       close(child_in);
       close(child_out);
     });

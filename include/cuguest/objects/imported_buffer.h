@@ -5,12 +5,14 @@
 /// `ExportedMemory`, and in the other an `ImportedBuffer<T>` owns the mapping of it. It is opened
 /// and closed in its own context, whatever is current at the time.
 ///
-///   absl::StatusOr<ExportedMemory> exported = ExportedMemory::Of(buffer.view());  // in one process
+///   // In one process:
+///   absl::StatusOr<ExportedMemory> exported = ExportedMemory::Of(buffer.view());
 ///   if (!exported.ok()) return exported.status();
-///   write(pipe, &*exported, sizeof(ExportedMemory));
+///   Send(*exported);
 ///
-///   read(pipe, &exported, sizeof(ExportedMemory));                              // in another one
-///   absl::StatusOr<ImportedBuffer<float>> x = ImportedBuffer<float>::Import(context, exported);
+///   // In another one:
+///   const ExportedMemory received = Receive();
+///   absl::StatusOr<ImportedBuffer<float>> x = ImportedBuffer<float>::Import(context, received);
 ///   if (!x.ok()) return x.status();
 ///
 /// Events order the work of the two: see Event::Export() in stream.h. Memory of a pool, and virtual
@@ -60,7 +62,7 @@ struct ExportedMemory {
   ///          kFailedPrecondition  the memory's context was destroyed or reset
   ///          kUnimplemented       a system that exports nothing: CUDA_ERROR_NOT_SUPPORTED; an
   ///                               adopted driver (Driver::Adopt) without cuIpcGetMemHandle
-  /// Cost:    that of Describe(); five driver calls if the context is current, else seven.
+  /// Cost:    eight driver calls if the context is current, else ten.
   /// Source:  CUDA Driver API, cuIpcGetMemHandle; docs/guarantees.md.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<ExportedMemory> Of(const DeviceView<T>& view) {
@@ -105,7 +107,7 @@ class [[nodiscard]] ImportedBuffer {
   ///                              (Driver::Adopt) without the functions
   ///         the driver's code    the exporter has freed it or has ended; its device cannot be
   ///                              reached
-  /// Cost:   seven driver calls if the context is current, else nine.
+  /// Cost:   eight driver calls if the context is current, else ten.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<ImportedBuffer> Import(
       const ContextRef& context, const ExportedMemory& exported) {
     absl::StatusOr<internal::OwnedMemory> memory =

@@ -251,7 +251,7 @@ class CUGUEST_API Event {
   /// Errors: as the class, and
   ///         kInvalidArgument  it was created without CU_EVENT_INTERPROCESS, or imported
   ///         kUnimplemented    an adopted driver (Driver::Adopt) without cuIpcGetEventHandle
-  /// Cost:   three driver calls if the context is current, else five, and two of the capture mode.
+  /// Cost:   six driver calls if the context is current, else eight.
   /// Source: CUDA Driver API, cuIpcGetEventHandle; docs/guarantees.md.
   [[nodiscard]] absl::StatusOr<CUipcEventHandle> Export() const;
 

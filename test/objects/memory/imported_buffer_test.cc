@@ -87,6 +87,34 @@ ExportedMemory ExportedToChild() {
   return memory;
 }
 
+// What has no handle of cuIpcGetMemHandle is shared by descriptors, and needs no owner of its own.
+constexpr auto kDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+constexpr char kPoolDescriptor[] = "CUGUEST_TEST_POOL";
+constexpr char kPoolPointer[] = "CUGUEST_TEST_POINTER";
+
+void* ToHandle(int descriptor) {
+  return reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor));
+}
+
+CUmemGenericAllocationHandle CreateShared() {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = kDescriptor;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemGenericAllocationHandle handle = 0;
+  OK(RAW(cuMemCreate)(&handle, kUnit, &properties, 0));
+  return handle;
+}
+
+// Takes the handle.
+void MapAt(CUdeviceptr address, CUmemGenericAllocationHandle handle) {
+  const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  OK(RAW(cuMemMap)(address, kUnit, 0, handle, 0));
+  OK(RAW(cuMemRelease)(handle));
+  OK(RAW(cuMemSetAccess)(address, kUnit, &access, 1));
+}
+
 }  // namespace
 
 CHILD(is_a_peer) { return cuguest_test::ServeAsPeer(); }
@@ -309,14 +337,12 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const Owner owner;
   const Owner other;
   Buffer own = Allocated(owner);
-  const std::vector<std::string> entries = {"cuCtxGetCurrent",       "cuCtxGetId",
-                                            "cuCtxPushCurrent",      "cuIpcOpenMemHandle",
+  const std::vector<std::string> entries = {"cuCtxGetId", "cuCtxPushCurrent", "cuIpcOpenMemHandle",
                                             "cuPointerGetAttributes"};
   for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{other.get()}}) {
     SetStack(stack);
     FailEachCall(entries, [&] { return Bytes::Import(owner.ref(), PartOf(peer)); });
-    FailEachCall({"cuCtxGetCurrent", "cuCtxPushCurrent", "cuIpcGetMemHandle",
-                  "cuPointerGetAttributes"},
+    FailEachCall({"cuCtxPushCurrent", "cuIpcGetMemHandle", "cuPointerGetAttributes"},
                  [&] { return ExportedMemory::Of(own.view()); });
   }
   SetStack({});
@@ -444,6 +470,94 @@ BOOST_AUTO_TEST_CASE(exports_only_an_allocation) {
   REFUSES(exported(memories.pool), kInvalidArgument, "cuMemPoolExportPointer");
   REFUSES(exported(memories.virtual_memory), kInvalidArgument, "cuMemExportToShareableHandle");
   REFUSES(ExportedMemory::Of(DeviceView<int>()).status(), kInvalidArgument, "the view is empty");
+}
+
+CHILD(adopts_from_an_imported_pool) {
+  const CUcontext context = MakeContext();
+  const ContextRef ref = ContextRef::Borrow(context);
+  CUmemoryPool pool = nullptr;
+  const int descriptor = std::atoi(std::getenv(kPoolDescriptor));
+  CHECK(RAW(cuMemPoolImportFromShareableHandle)(&pool, ToHandle(descriptor), kDescriptor, 0) ==
+        CUDA_SUCCESS);
+  CUmemPoolPtrExportData data = {};
+  const std::string text = std::getenv(kPoolPointer);
+  for (size_t i = 0; i < sizeof(data.reserved); ++i) {
+    data.reserved[i] =
+        static_cast<unsigned char>((text[2 * i] - 'a') << 4 | (text[2 * i + 1] - 'a'));
+  }
+  const auto stream = cuguest::Stream::Create(ref);
+  CHECK(stream.ok());
+  for (const bool in_order : {false, true}) {
+    CUdeviceptr pointer = 0;
+    CHECK(RAW(cuMemPoolImportPointer)(&pointer, pool, &data) == CUDA_SUCCESS);
+    auto buffer = in_order ? Buffer::AdoptAsync(pointer, kInts, stream->ref())
+                           : Buffer::Adopt(pointer, kInts);
+    CHECK(buffer.ok());
+    CHECK(KindOf(pointer) == MemoryDescription::Kind::kPool);
+    CHECK(FillAsync(buffer->view(), in_order ? 7 : 6, stream->ref()).ok());
+    CHECK(stream->ref().Synchronize().ok());
+    CHECK(buffer->Release().ok());
+    CHECK(stream->ref().Synchronize().ok());
+  }
+  CHECK(RAW(cuMemPoolDestroy)(pool) == CUDA_SUCCESS);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(pool_memory_is_a_device_buffer) {
+  const Owner owner;
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.handleTypes = kDescriptor;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr pointer = 0;
+  CUmemPoolPtrExportData data = {};
+  int descriptor = -1;
+  OK(RAW(cuMemPoolCreate)(&pool, &properties));
+  OK(RAW(cuMemAllocFromPoolAsync)(&pointer, kBytes, pool, owner.stream()));
+  OK(RAW(cuStreamSynchronize)(owner.stream()));
+  OK(RAW(cuMemPoolExportToShareableHandle)(&descriptor, pool, kDescriptor, 0));
+  OK(RAW(cuMemPoolExportPointer)(&data, pointer));
+  const int inherited = dup(descriptor);
+  std::string text = kPoolPointer + std::string("=");
+  for (const unsigned char byte : data.reserved) {
+    text += static_cast<char>('a' + (byte >> 4));
+    text += static_cast<char>('a' + (byte & 15));
+  }
+  const Ended ended = RunSelf({"--child=adopts_from_an_imported_pool"},
+                              {kPoolDescriptor + ("=" + std::to_string(inherited)), text});
+  BOOST_TEST(ended.code == 0, ended.output);
+  close(inherited);
+  close(descriptor);
+  Buffer buffer = Made(Buffer::Adopt(pointer, kInts));
+  owner.Enter();
+  BOOST_TEST(buffers::Holds(buffer, 7));
+  SetStack({});
+  SUCCEEDS(buffer.Release());
+  OK(RAW(cuMemPoolDestroy)(pool));
+}
+
+BOOST_AUTO_TEST_CASE(virtual_memory_is_a_view) {
+  const Owner owner;
+  const CUmemGenericAllocationHandle handle = CreateShared();
+  int descriptor = -1;
+  OK(RAW(cuMemExportToShareableHandle)(&descriptor, handle, kDescriptor, 0));
+  CUmemGenericAllocationHandle imported = 0;
+  OK(RAW(cuMemImportFromShareableHandle)(&imported, ToHandle(descriptor), kDescriptor));
+  close(descriptor);
+  const Virtual range(2);
+  MapAt(range.At(0), handle);
+  MapAt(range.At(1), imported);
+  owner.Enter();
+  const auto view = DeviceView<int>::Borrow(range.At(1), kInts);
+  BOOST_TEST_REQUIRE(view.ok(), view.status().ToString());
+  SUCCEEDS(Fill(*view, 5));
+  const auto ints = Download(DeviceView<int>::Borrow(range.At(0), kInts).value());
+  BOOST_TEST_REQUIRE(ints.ok(), ints.status().ToString());
+  BOOST_TEST((*ints == Ints(kInts, 5)));
+  SetStack({});
+  REFUSES(ExportedMemory::Of(*view).status(), kInvalidArgument, "cuMemExportToShareableHandle");
+  REFUSES(Buffer::Adopt(range.At(1), kInts).status(), kInvalidArgument, "borrow a view");
 }
 
 BOOST_AUTO_TEST_CASE(gone_memory_is_not_exported) {

@@ -104,7 +104,7 @@ class CUGUEST_API OwnedMemory {
   MemoryRange range_;
   StreamRef stream_;          // in whose order it is freed; empty: in none
   StreamUse use_;             // of that
-  CUdeviceptr opened_ = 0;    // of an import: where it was opened, before or at `range_`
+  CUdeviceptr opened_ = 0;    // where an import was opened: at `range_` or before it
   std::uint64_t thread_ = 0;  // whose per-thread stream it is, if it is one
   Kind kind_ = Kind::kDevice;
 };
