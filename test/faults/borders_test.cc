@@ -12,6 +12,7 @@
 
 #include "subprojects/cudasim/test/support/child.h"
 #include "test/faults/cc_parameters.h"
+#include "test/support/peer.h"
 
 namespace {
 
@@ -37,6 +38,8 @@ void EndWith(const std::string& name, const std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+CHILD(is_a_peer) { return cuguest_test::ServeAsPeer(); }
 
 BOOST_AUTO_TEST_SUITE(borders, *cuguest_test::OnlySim())
 

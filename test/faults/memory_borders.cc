@@ -8,12 +8,14 @@
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/device_view.h"
+#include "cuguest/objects/imported_buffer.h"
 #include "cuguest/objects/memory.h"
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/pinned_pages.h"
 #include "cuguest/objects/pitched_view.h"
 #include "cuguest/objects/stream_protocol.h"
 #include "test/faults/cc_parameters.h"
+#include "test/support/peer.h"
 
 namespace cuguest_faults {
 namespace {
@@ -22,6 +24,7 @@ using namespace cuguest;
 using View = DeviceView<int>;
 using Buffer = DeviceBuffer<int>;
 using Pinned = PinnedBuffer<int>;
+using Imported = ImportedBuffer<int>;
 using Picture = PitchedView<int>;
 constexpr size_t kCount = Things::kCount;
 
@@ -49,6 +52,11 @@ Parameter<HostSpan<int>> Host(const Expected& empty) {
            {"is too short",
             [](Given& given) { return HostSpan<int>(given.things.numbers.data(), kCount - 1); },
             {kInvalid}}}};
+}
+
+const cuguest_test::Peer& ThePeer() {
+  static const auto& peer = *new cuguest_test::Peer;
+  return peer;
 }
 
 Stream MadeStream(const Things& things) { return ValueOf(Stream::Create(things.home.ref())); }
@@ -153,6 +161,73 @@ std::vector<Row> Buffers() {
       MakeRow("PinnedBuffer::Release",
               std::function([](Pinned* buffer) { return buffer->Release(); }), GivesBack(),
               Owner<Pinned>(pinned, {0})),
+  };
+}
+
+// Of two processes: the peer is one for all rows, and ends after this process.
+std::vector<Row> Exports() {
+  const auto part = [](std::uint64_t offset, std::uint64_t bytes) {
+    ExportedMemory exported;
+    exported.handle = ThePeer().mail().memory;
+    exported.offset = offset;
+    exported.bytes = bytes;
+    return exported;
+  };
+  const auto imported = [part](const Things& things) {
+    return ValueOf(Imported::Import(things.home.ref(), part(0, sizeof(int))));
+  };
+  const auto imported_event = [](const Things& things) {
+    return ValueOf(Event::Import(things.home.ref(), ThePeer().mail().event));
+  };
+  ExportedMemory no_handle;
+  no_handle.bytes = sizeof(int);
+  constexpr size_t kAll = cuguest_test::PeerMail::kBytes;
+  return {
+      MakeRow("ExportedMemory::Of",
+              std::function([](View view) { return ExportedMemory::Of(view); }), AsksDriver(),
+              AView({kInvalid}).But("is of memory that no context owns", {kInvalid})),
+      MakeRow("ImportedBuffer ImportedBuffer::Import",
+              std::function([](ContextRef context, ExportedMemory exported) {
+                return Imported::Import(context, exported);
+              }),
+              AsksDriver(), Ref(),
+              Among(part(0, kAll),
+                    {Is("is empty", part(0, 0), {kInvalid}),
+                     Is("is no handle", no_handle, Expected{kInvalid}.ByDriver()),
+                     Is("is all but an element", part(sizeof(int), kAll - sizeof(int)), {0}),
+                     Is("is one element too many", part(0, kAll + sizeof(int)), {kInvalid}),
+                     Is("begins at its end", part(kAll, sizeof(int)), {kInvalid}),
+                     Is("begins at the largest", part(UINT64_MAX - 3, sizeof(int)), {kInvalid}),
+                     Is("is as many as there are", part(4, UINT64_MAX - 3), {kInvalid})})),
+      MakeRow("ImportedBuffer::Release",
+              std::function([](Imported* buffer) { return buffer->Release(); }), GivesBack(),
+              Owner<Imported>(imported, {0})),
+      MakeRow("Event::Adopt", std::function([](CUevent event, ContextRef context) {
+                auto adopted = Event::Adopt(event, context, CU_EVENT_DEFAULT);
+                if (adopted.ok()) static_cast<void>(adopted->Leak());
+                return adopted.status();
+              }),
+              {{0}, {0, kPrecondition}, {0, kNoPermission}, {0}, {0, kCancelled}},
+              Parameter<CUevent>{[](Given& given) { return given.things.event.get(); },
+                                 {Is("is null", CUevent{}, {kInvalid})}},
+              Ref(kInvalid, 0)),
+      MakeRow("Event::Import", std::function([](ContextRef context, CUipcEventHandle handle) {
+                return Event::Import(context, handle);
+              }),
+              AsksDriver(), Ref(),
+              Among(ThePeer().mail().event,
+                    {Is("is no handle", CUipcEventHandle{}, Expected{kInvalid}.ByDriver())})),
+      MakeRow("Event::Export", std::function([](Event* event) { return event->Export(); }),
+              AsksDriver(),
+              Owner<Event>(
+                  [](const Things& things) {
+                    return ValueOf(Event::Create(things.home.ref(),
+                                                 CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+                  },
+                  {kInvalid})),
+      MakeRow("Event::Release: imported",
+              std::function([](Event* event) { return event->Release(); }), GivesBack(),
+              Owner<Event>(imported_event, {0})),
   };
 }
 
@@ -411,7 +486,7 @@ std::vector<Row> Streams() {
 }  // namespace
 
 std::vector<Row> BordersOfMemory() {
-  return Joined({Views(), Buffers(), Copies(), Pictures(), UsersPages(), Streams()});
+  return Joined({Views(), Buffers(), Exports(), Copies(), Pictures(), UsersPages(), Streams()});
 }
 
 }  // namespace cuguest_faults

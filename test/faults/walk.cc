@@ -63,6 +63,7 @@ constexpr Ending kEndings[] = {
     {"cuMemFree", &SimLive::allocations},
     {"cuMemFreeAsync", &SimLive::allocations},
     {"cuMemFreeHost", &SimLive::allocations},
+    {"cuIpcCloseMemHandle", &SimLive::allocations},
     {"cuMemHostUnregister", &SimLive::allocations},
     {"cudaFree", &SimLive::allocations},
     {"cuStreamDestroy", &SimLive::streams},

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+<<<<<<< HEAD
 // The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, pinned_pages.h,
 // scratch_buffer.h, pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
+=======
+// The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, imported_buffer.h,
+// pinned_pages.h, pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
+>>>>>>> t59-ipc
 
 #include <sys/mman.h>
 
 #include "cuguest/objects/array.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/imported_buffer.h"
 #include "cuguest/objects/memory.h"
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/pinned_pages.h"
@@ -28,7 +34,9 @@ using cuguest::Array;
 using cuguest::Describe;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
+using cuguest::ExportedMemory;
 using cuguest::HostSpan;
+using cuguest::ImportedBuffer;
 using cuguest::PinnedBuffer;
 using cuguest::PinnedPages;
 using cuguest::PitchedView;
@@ -41,6 +49,12 @@ using runtime::ToDriver;
 constexpr size_t kCount = Things::kCount;
 constexpr size_t kPages = 8192;  // bytes
 constexpr size_t kOverflow = ~size_t{0};
+
+ExportedMemory NoHandle() {
+  ExportedMemory exported;
+  exported.bytes = kCount * sizeof(int);
+  return exported;
+}
 
 HostSpan<const int> Source(const Things& t) { return t.numbers; }
 HostSpan<int> Target(const Things& t) { return t.numbers; }
@@ -199,6 +213,25 @@ std::vector<Call> Buffers() {
          return Holds(empty.data() == nullptr && empty.span().size() == 0 && empty.size() == 0 &&
                       empty.size_bytes() == 0 && empty.empty() && empty.context() == ContextRef() &&
                       empty.device() == First() && empty.Leak().data() == nullptr);
+       }},
+      {"ExportedMemory::Of", kOk, [](const Things& t) { return ExportedMemory::Of(t.view); }},
+      {"ExportedMemory::Of: of a pool", kRefused,
+       [](const Things& t) { return ExportedMemory::Of(t.pool_view); }},
+      {"ImportedBuffer::Import: bytes that are no handle", kRefused,
+       [](const Things& t) { return ImportedBuffer<int>::Import(t.home.ref(), NoHandle()); }},
+      {"ImportedBuffer::Import: a destroyed context", kOver,
+       [](const Things& t) { return ImportedBuffer<int>::Import(t.ended, NoHandle()); }},
+      {"ImportedBuffer ImportedBuffer::view ImportedBuffer::get ImportedBuffer::size "
+       "ImportedBuffer::size_bytes ImportedBuffer::empty ImportedBuffer::context "
+       "ImportedBuffer::device ImportedBuffer::Release",
+       kOk,
+       [](const Things&) {
+         ImportedBuffer<int> empty;
+         const absl::Status released = empty.Release();
+         if (!released.ok()) return released;
+         return Holds(empty.view().empty() && empty.get() == 0 && empty.size() == 0 &&
+                      empty.size_bytes() == 0 && empty.empty() && empty.context() == ContextRef() &&
+                      empty.device() == First());
        }},
       {"AllocateBuffer", kOk,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kCount); }},

@@ -14,6 +14,8 @@ using cuguest::Event;
 using cuguest::Stream;
 using cuguest::StreamRef;
 
+constexpr unsigned kForProcesses = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
 std::vector<Call> Streams() {
   return {
       {"StreamRef StreamRef::Borrow StreamRef::get StreamRef::context", kOk,
@@ -94,6 +96,26 @@ std::vector<Call> Events() {
       {"Event::Create", kOk, [](const Things& t) { return Event::Create(t.home.ref()); }},
       {"Event::Create: a destroyed context", kOver,
        [](const Things& t) { return Event::Create(t.ended); }},
+      {"Event::Create: for other processes", kOk,
+       [](const Things& t) { return Event::Create(t.home.ref(), kForProcesses); }},
+      {"Event::Adopt", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Event> event = Event::Adopt(t.event.get(), t.home.ref(), CU_EVENT_DEFAULT);
+         return event.ok() ? Holds(event->Leak() == t.event.get()) : event.status();
+       }},
+      {"Event::Adopt: no event", kRefused,
+       [](const Things& t) { return Event::Adopt(nullptr, t.home.ref(), CU_EVENT_DEFAULT); }},
+      {"Event::Export", kOk,
+       [](const Things& t) {
+         const absl::StatusOr<Event> event = Event::Create(t.home.ref(), kForProcesses);
+         return event.ok() ? event->Export().status() : event.status();
+       }},
+      {"Event::Export: made for this process", kRefused,
+       [](const Things& t) { return t.event.Export().status(); }},
+      {"Event::Import: bytes that are no handle", kRefused,
+       [](const Things& t) { return Event::Import(t.home.ref(), CUipcEventHandle{}); }},
+      {"Event::Import: a destroyed context", kOver,
+       [](const Things& t) { return Event::Import(t.ended, CUipcEventHandle{}); }},
       {"Event::Record", kOk,
        [](const Things& t) -> Outcome {
          absl::StatusOr<Event> event = Event::Create(t.home.ref());

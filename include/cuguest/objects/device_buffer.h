@@ -99,10 +99,13 @@ class DeviceBuffer {
   /// Errors: those of DeviceView::Borrow(), and
   ///         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
   ///                           would never be freed; or pinned host or virtual memory, which is
-  ///                           freed in another way
-  ///         It keeps its owner then. A module's variable is not recognised; freeing it fails.
-  /// Cost:   that of Describe(), twice; of AdoptAsync(), three times. Five calls more for memory
-  ///         that a pool has on the host.
+  ///                           freed in another way; or memory that the driver does not export: it
+  ///                           was opened from another process (see ImportedBuffer), or is a
+  ///                           module's variable
+  ///         It keeps its owner then. On a device that exports nothing the last two are not
+  ///         recognised; freeing them fails.
+  /// Cost:   that of Describe(), twice, and one driver call for device memory; of AdoptAsync(),
+  ///         three times. Five calls more for memory that a pool has on the host.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
                                                                        std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));

@@ -91,6 +91,12 @@
   X(MemFreeHost, 2000, "", (void* pointer))                                                        \
   X(MemHostRegister, 6050, "_v2", (void* pointer, size_t bytes, unsigned flags))                   \
   X(MemHostUnregister, 4000, "", (void* pointer))                                                  \
+  X(IpcGetMemHandle, 4010, "", (CUipcMemHandle * handle, CUdeviceptr pointer))                     \
+  X(IpcOpenMemHandle, 11000, "_v2",                                                                \
+    (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags))                                \
+  X(IpcCloseMemHandle, 4010, "", (CUdeviceptr pointer))                                            \
+  X(IpcGetEventHandle, 4010, "", (CUipcEventHandle * handle, CUevent event))                       \
+  X(IpcOpenEventHandle, 4010, "", (CUevent * event, CUipcEventHandle handle))                      \
   X(Memcpy3D, 3020, "_v2", (const CUDA_MEMCPY3D* copy))                                            \
   X(Memcpy3DAsync, 3020, "_v2", (const CUDA_MEMCPY3D* copy, CUstream stream))                      \
   X(Array3DCreate, 3020, "_v2", (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* shape))           \

@@ -31,6 +31,7 @@
 CUGUEST_BEGIN_NAMESPACE
 
 class Event;
+struct ObjectDriver;
 namespace internal {
 struct Capture;
 class FftArea;
@@ -118,11 +119,13 @@ class CUGUEST_API StreamRef {
 
   /// Lets work submitted from now on wait for the work that `event` was last recorded behind; for
   /// an event that was never recorded it does not wait. Does not block the caller. The event may be
-  /// of another context or device. In a capture, waiting for an event of the same capture is a
-  /// dependency; a stream that does not capture joins the capture in which the event was recorded,
-  /// and must be joined to it again before it ends.
-  /// Errors: kInvalidArgument: the event is empty; or, while the stream does not capture, the
-  ///         capture in which it was recorded is over.
+  /// of another context or device, unless it is of CU_EVENT_INTERPROCESS: there the driver crashes
+  /// (docs/guarantees.md), and this refuses. In a capture, waiting for an event of the same capture
+  /// is a dependency; a stream that does not capture joins the capture in which the event was
+  /// recorded, and must be joined to it again before it ends.
+  /// Errors: kInvalidArgument: the event is empty; it is of CU_EVENT_INTERPROCESS and of another
+  ///         context; or, while the stream does not capture, the capture in which it was recorded
+  ///         is over.
   /// Cost:   three driver calls; four if the event is of another context.
   /// Source: CUDA Driver API, cuStreamWaitEvent; docs/guarantees.md.
   absl::Status WaitFor(const Event& event) const;
@@ -211,7 +214,8 @@ class CUGUEST_API Stream {
 
 /// Owns an event. Record it only through this object, which remembers whether that was in a
 /// capture, and in which: the driver says so only by invalidating the capture. Recordings by other
-/// code, through get(), are not known here; the driver's own rules then apply.
+/// code, through get(), are not known here; the driver's own rules then apply. An event that other
+/// processes may use stays out of captures: see Export().
 /// Stack:   left as it is.
 /// Count:   none; keeps no context alive: see Note [After the context]. An event of a green context
 ///          is let go when that is destroyed, though the driver keeps it until the primary context
@@ -223,11 +227,47 @@ class CUGUEST_API Stream {
 class CUGUEST_API Event {
  public:
   /// Creates an event in `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
-  /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
-  /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
-  /// Errors, cost: as Stream::Create(). CU_EVENT_INTERPROCESS is one of the other flags.
+  /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use;
+  /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor; and
+  /// CU_EVENT_INTERPROCESS, together with CU_EVENT_DISABLE_TIMING, for one that Export() lets other
+  /// processes use. Invalidates no capture. Errors, cost: as Stream::Create().
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);
+
+  /// Takes ownership of `event`, which was created with `flags`; CU_EVENT_INTERPROCESS is one of
+  /// them also if cuIpcOpenEventHandle() returned it. Until it is recorded through this object, a
+  /// stream that captures cannot wait for it, because what it was recorded behind is not known. No
+  /// driver call.
+  /// Requires: `event` was created in `context`.
+  /// Errors: kInvalidArgument: null or an empty ContextRef. The event keeps its owner.
+  [[nodiscard]] static absl::StatusOr<Event> Adopt(CUevent event, const ContextRef& context,
+                                                   unsigned flags);
+
+  /// The handle by which Import() opens the event in another process of this machine: 64 bytes that
+  /// may be sent as they are. Each process may then record it, and wait for what any of them
+  /// recorded last. Only streams of its own context can wait for such an event, and a capture can
+  /// neither record it nor wait for it: Record() and WaitFor() refuse both, without harm.
+  /// Requires: the importers are done with the event when it is destroyed.
+  /// Errors: as the class, and
+  ///         kInvalidArgument  it was created without CU_EVENT_INTERPROCESS, or imported
+  ///         kUnimplemented    an adopted driver (Driver::Adopt) without cuIpcGetEventHandle
+  /// Cost:   six driver calls if the context is current, else eight.
+  /// Source: CUDA Driver API, cuIpcGetEventHandle; docs/guarantees.md.
+  [[nodiscard]] absl::StatusOr<CUipcEventHandle> Export() const;
+
+  /// Opens in `context` the event of another process that `handle` is of. It is closed as other
+  /// events are destroyed, and the exporter's stays. It may be imported several times. Invalidates
+  /// no capture.
+  /// Errors: those of ContextGuard, and as follows; nothing is held then.
+  ///         kFailedPrecondition  CUDA_ERROR_INVALID_CONTEXT: this process exported it. Use that
+  ///                              Event
+  ///         kInvalidArgument     the bytes are no handle of an event
+  ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuIpcOpenEventHandle
+  ///         the driver's code    the exporter has destroyed it or has ended
+  /// Cost:   as Export().
+  /// Source: CUDA Driver API, cuIpcOpenEventHandle; docs/guarantees.md.
+  [[nodiscard]] static absl::StatusOr<Event> Import(const ContextRef& context,
+                                                    const CUipcEventHandle& handle);
 
   CUGUEST_HIDE Event() noexcept = default;  // empty
   CUGUEST_HIDE Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
@@ -250,7 +290,9 @@ class CUGUEST_API Event {
   /// In a capturing stream this marks a place in the capture instead, good for WaitFor() and
   /// nothing else until the event is recorded outside again.
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
-  ///         kFailedPrecondition  the stream's capture was invalidated and not ended
+  ///         kFailedPrecondition  the stream's capture was invalidated and not ended; or it
+  ///         captures
+  ///                              and the event is of CU_EVENT_INTERPROCESS
   /// Cost:   three driver calls; four if the stream's context is another one.
   absl::Status Record(const StreamRef& stream);
 
@@ -280,12 +322,13 @@ class CUGUEST_API Event {
  private:
   friend class StreamRef;
   friend class internal::FftArea;
-  enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
+  enum class Recorded : unsigned char { kNever, kOutside, kInCapture, kByOthers };
   struct State {
     CUGUEST_HIDE State() noexcept = default;
     CUevent event = nullptr;
     ContextRef context;
     Recorded recorded = Recorded::kNever;
+    bool is_for_processes = false;
     cuuint64_t capture = 0;  // which, if kInCapture
   };
 
@@ -299,8 +342,10 @@ class CUGUEST_API Event {
   CUGUEST_HIDE explicit Event(const State& state) noexcept : state_(state) {}
   CUresult Destroy() noexcept;
   Attempt TryRecord(const StreamRef& stream) noexcept;
-  CUresult Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept;
-  CUresult RefusalToWait(CUstream stream, const internal::Capture& capture) const noexcept;
+  CUresult Ask(const ObjectDriver& driver, CUresult(CUDAAPI* call)(CUevent)) const noexcept;
+  CUresult RefusalToAsk(const ObjectDriver& driver) const noexcept;
+  CUresult RefusalToWait(const ObjectDriver& driver, CUstream stream,
+                         const internal::Capture& capture) const noexcept;
 
   State state_;
 };

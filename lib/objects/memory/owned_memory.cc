@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What DeviceBuffer and PinnedBuffer are for every T.                                  tier: 3
+// What DeviceBuffer, PinnedBuffer and ImportedBuffer are for every T.                  tier: 3
 
 #include "cuguest/objects/internal/owned_memory.h"
 
@@ -16,6 +16,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/driver.h"
+#include "cuguest/objects/imported_buffer.h"
 #include "cuguest/objects/memory.h"
 #include "cuguest/status.h"
 #include "lib/acquire/pointer_attributes.h"
@@ -75,14 +76,41 @@ constexpr char kNoThread[] =
     "a dead context is current, and no thread can be had to free it without one; it was not freed, "
     "and the buffer still owns it";
 
+constexpr char kNotAllocated[] =
+    "the driver knows no such allocation: what another process exported is closed by "
+    "cuIpcCloseMemHandle, a module's variable goes with the module, and what was freed is gone; "
+    "the "
+    "buffer still owns it: Leak() it";
+
 std::string AllocateText(std::size_t bytes) { return absl::StrCat("allocate ", bytes, " bytes"); }
 
 std::string AdoptText(CUdeviceptr pointer) {
   return absl::StrCat("adopt ", PointerText(pointer), ": ");
 }
 
-std::string FreeText(const MemoryRange& range) {
-  return absl::StrCat("free ", range.bytes, " bytes at ", PointerText(range.pointer));
+std::string BytesText(const MemoryRange& range) {
+  return absl::StrCat(range.bytes, " bytes at ", PointerText(range.pointer));
+}
+
+std::string FreeText(const MemoryRange& range) { return "free " + BytesText(range); }
+
+// Why the handle of another process's memory opens nothing in a context that is current and alive.
+const char* ImportAdvice(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return ": this process exported it, and uses the memory itself; or another context of the "
+             "device has opened memory of that process already";
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_VALUE:
+      return ": the bytes are no handle of memory";
+    case CUDA_ERROR_MAP_FAILED:
+      return ": the exporter has freed it, or has ended";
+    case CUDA_ERROR_TOO_MANY_PEERS:
+    case CUDA_ERROR_PEER_ACCESS_UNSUPPORTED:
+      return ": its device cannot be reached from here";
+    default:
+      return "";
+  }
 }
 
 bool IsEmpty(const StreamRef& stream) noexcept { return stream.context().get() == nullptr; }
@@ -198,9 +226,30 @@ absl::Status CheckValues(const void* values, std::size_t count) {
       "copy ", count, " elements to new device memory: the pointer to the host's is null"));
 }
 
+// Whether the driver says that cuMemFree would not free it: memory of another process, or a
+// variable. Where it exports nothing at all (CUDA Driver API, cuIpcGetMemHandle) it says nothing.
+bool IsOthers(const ObjectDriver& driver, const MemoryDescription& memory) {
+  if (memory.kind != MemoryDescription::Kind::kDevice) return false;
+  unsigned is_exportable = 0;  // a driver writes one byte, or four
+  int exports = 0;
+  return driver.PointerGetAttribute(&is_exportable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                    memory.pointer) == CUDA_SUCCESS &&
+         is_exportable == 0 &&
+         driver.DeviceGetAttribute(&exports, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
+                                   memory.device->get()) == CUDA_SUCCESS &&
+         exports != 0;
+}
+
 // Whether it is where an allocation starts, of a kind that is freed by its pointer.
 absl::Status CheckAdoptable(CUdeviceptr pointer) {
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+  if (IsOthers(*driver, memory)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "adopt ", memory.ToString(),
+        ": it was opened from another process, and is closed by cuIpcCloseMemHandle (see "
+        "ImportedBuffer), or it is a module's variable; borrow a view"));
+  }
   if (memory.kind == MemoryDescription::Kind::kPinnedHost ||
       memory.kind == MemoryDescription::Kind::kVirtual) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -293,7 +342,48 @@ absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,
     return memory.status();
   }
   OwnedMemory owned({AddressOf(pointer), bytes, memory->context, *memory->device}, StreamRef());
-  owned.is_host_ = true;
+  owned.kind_ = Kind::kPinnedHost;
+  return owned;
+}
+
+// What was opened is closed again where it is not what `exported` says.
+absl::StatusOr<OwnedMemory> OwnedMemory::Import(const ContextRef& context, const ElementType& type,
+                                                const ExportedMemory& exported) {
+  const std::string doing =
+      absl::StrCat("import ", exported.bytes, " bytes from byte ", exported.offset, " on");
+  const auto refused = [&](const MemoryDescription& memory, auto... why) {
+    return absl::InvalidArgumentError(absl::StrCat(doing, ", ", memory.ToString(), ": ", why...));
+  };
+  if (exported.bytes == 0 || exported.bytes % type.size != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(doing, ": they are not elements of ", type.size, " bytes"));
+  }
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::IpcOpenMemHandle).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::IpcCloseMemHandle).status());
+  const ContextGuard guard(context);
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), doing, guard.advice());
+  const RelaxedScope relaxed;
+  CUdeviceptr opened = 0;
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) {
+    code = driver->IpcOpenMemHandle(&opened, exported.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, doing,
+                               absl::StrCat(ContextText(context.get()), ImportAdvice(code)));
+  OwnedMemory owned({opened, exported.bytes, context, Device::Borrow(0)}, StreamRef());
+  owned.kind_ = Kind::kImported;
+  owned.opened_ = opened;
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(opened));
+  if (memory.context != context) return refused(memory, "import it in that context");
+  if (exported.offset > memory.size || exported.bytes > memory.size - exported.offset) {
+    return refused(memory, "that is not all there");
+  }
+  if ((opened + exported.offset) % type.alignment != 0) {
+    return refused(memory, "it is not aligned to ", type.alignment, " bytes");
+  }
+  owned.range_.pointer = opened + exported.offset;
+  owned.range_.device = *memory.device;
   return owned;
 }
 
@@ -356,8 +446,35 @@ absl::Status OwnedMemory::Release() {
   }
   const MemoryRange range = range_;
   const EndOutcome outcome = TryFree(stream_);
-  CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      outcome.code,
+      kind_ == Kind::kImported ? "close the import of " + BytesText(range) : FreeText(range),
+      outcome.reason);
   return absl::OkStatus();
+}
+
+const char* OwnedMemory::owner() const noexcept {
+  switch (kind_) {
+    case Kind::kDevice:
+      return "a DeviceBuffer";
+    case Kind::kPinnedHost:
+      return "a PinnedBuffer";
+    case Kind::kImported:
+      return "an ImportedBuffer";
+  }
+  return "";
+}
+
+CUresult OwnedMemory::GiveBack(const ObjectDriver& driver) const noexcept {
+  switch (kind_) {
+    case Kind::kDevice:
+      return driver.MemFree(range_.pointer);
+    case Kind::kPinnedHost:
+      return driver.MemFreeHost(reinterpret_cast<void*>(range_.pointer));
+    case Kind::kImported:
+      return driver.IpcCloseMemHandle(opened_);
+  }
+  return CUDA_ERROR_INVALID_VALUE;
 }
 
 absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
@@ -376,7 +493,11 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 void OwnedMemory::End() noexcept {
   EndOwed();
   if (range_.pointer == 0) return;
+<<<<<<< HEAD
   GiveBackOrOwe(*this, is_host_ ? "a PinnedBuffer" : "a DeviceBuffer", &FreeQuietly);
+=======
+  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(*this, owner());
+>>>>>>> t59-ipc
 }
 
 // What cannot be freed for another reason than those of IsGivenBackLater() is lost.
@@ -462,12 +583,10 @@ EndOutcome OwnedMemory::TryFreeAtOnce() noexcept {
     const EndOutcome freed = FreeOfNoContext(*driver, range_.pointer);
     return Settle(freed.code, freed.reason);
   }
-  const EndOutcome ended = EndIn(range_.context, [&] {
-    return is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))
-                    : driver->MemFree(range_.pointer);
-  });
-  return ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone()
-                                                       : Settle(ended.code, ended.reason);
+  const EndOutcome ended = EndIn(range_.context, [&] { return GiveBack(*driver); });
+  if (ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
+  const bool is_others = ended.code == CUDA_ERROR_INVALID_VALUE && kind_ == Kind::kDevice;
+  return Settle(ended.code, is_others ? kNotAllocated : ended.reason);
 }
 
 EndOutcome OwnedMemory::SettleGone() noexcept {
@@ -479,7 +598,7 @@ EndOutcome OwnedMemory::Settle(CUresult code, const char* reason) noexcept {
   if (code == CUDA_SUCCESS) static_cast<void>(Leak());
   // The process is ending, and the driver takes everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  return {code, *reason != '\0' ? reason : "it was not freed, and the buffer still owns it"};
+  return {code, *reason != '\0' ? reason : "it was not given back, and the buffer still owns it"};
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

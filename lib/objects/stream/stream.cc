@@ -58,8 +58,9 @@ const char* EventAdvice(CUresult code) {
       return ", which was last recorded in a capture: until it is recorded outside of one, only "
              "streams other than 0 can wait for it";
     case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
-      return ", which was recorded outside of the capture that the stream is in: record it in a "
-             "stream of that capture, or let the stream wait before the capture begins";
+      return ", which was recorded outside of the capture that the stream is in, or by other code: "
+             "record it in a stream of that capture, or let the stream wait before the capture "
+             "begins";
     case CUDA_ERROR_STREAM_CAPTURE_MERGE:
       return ", which was recorded in another capture than the stream is in, or in one that is "
              "over: record it in a stream of this one";
@@ -80,10 +81,43 @@ absl::Status EventStatus(CUresult code, const char* doing, CUevent event) {
   return ToStatus(code, doing, absl::StrCat(EventText(event), EventAdvice(code)));
 }
 
+// Why a handle opens no event in a context that is current and alive.
+const char* ImportAdvice(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return ": this process exported it, and uses the event itself";
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_VALUE:
+      return ": the bytes are no handle of an event";
+    case CUDA_ERROR_MAP_FAILED:
+      return ": the exporter has destroyed it, or has ended";
+    default:
+      return "";
+  }
+}
+
+constexpr bool IsForProcesses(unsigned flags) { return (flags & CU_EVENT_INTERPROCESS) != 0; }
+
+// An event, and a stream of another context, where they have to be of one.
+absl::Status OfAnotherContext(const char* doing, const Event& event, const StreamRef& stream,
+                              const char* advice) {
+  return ToStatus(
+      CUDA_ERROR_INVALID_HANDLE, doing,
+      absl::StrCat(EventText(event.get()), " of ", ContextText(event.context().get()), " and ",
+                   StreamText(stream.get()), " of ", ContextText(stream.context().get()), advice));
+}
+
 // CheckAlive() of the event's context, unless the stream's is known to be alive and the same.
 CUresult CheckEvent(const Event& event, const StreamRef& stream) {
   if (event.get() == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return event.context() == stream.context() ? CUDA_SUCCESS : event.context().Check();
+}
+
+// `call`, where it invalidates no capture.
+template <typename Call>
+CUresult CallRelaxed(const Call& call) {
+  const internal::RelaxedScope relaxed;
+  return relaxed.ok() ? call() : relaxed.result();
 }
 
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
@@ -91,8 +125,7 @@ CUresult Ask(const ObjectDriver& driver, const StreamRef& stream,
              CUresult (CUDAAPI* ObjectDriver::*call)(CUstream)) {
   const StreamCall in(driver, stream);
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
-  const internal::RelaxedScope relaxed;
-  return relaxed.ok() ? (driver.*call)(stream.get()) : relaxed.result();
+  return CallRelaxed([&] { return (driver.*call)(stream.get()); });
 }
 
 // Destroys what its context has not taken along.
@@ -233,17 +266,56 @@ absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
   constexpr char kDoing[] = "create an event";
   const std::string object =
       absl::StrCat(ContextText(context.get()), ", flags 0x", absl::Hex(flags));
-  // With CU_EVENT_INTERPROCESS others would record it, and what is known of its captures be wrong.
-  constexpr unsigned kFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
-  if ((flags & ~kFlags) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kDoing, ", ", object,
-                     ": only CU_EVENT_DISABLE_TIMING and CU_EVENT_BLOCKING_SYNC can be asked for; "
-                     "create an event for other processes by cuEventCreate"));
+  constexpr unsigned kFlags =
+      CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+  const bool has_others = (flags & ~kFlags) != 0;
+  if (has_others || (IsForProcesses(flags) && (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kDoing, ", ", object,
+        has_others ? ": only CU_EVENT_DISABLE_TIMING, CU_EVENT_BLOCKING_SYNC and "
+                     "CU_EVENT_INTERPROCESS can be asked for"
+                   : ": an event for other processes has no time: add CU_EVENT_DISABLE_TIMING"));
   }
   CUevent event = nullptr;
   CUGUEST_RETURN_IF_CUDA_ERROR(driver->EventCreate(&event, flags), kDoing, object);
-  return Event(State{event, context, Recorded::kNever, 0});
+  return Event(State{event, context, Recorded::kNever, IsForProcesses(flags), 0});
+}
+
+absl::StatusOr<Event> Event::Adopt(CUevent event, const ContextRef& context, unsigned flags) {
+  if (event == nullptr || context.get() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "adopt ", EventText(event), context.get() == nullptr ? ": no context is given" : ""));
+  }
+  return Event(State{event, context, Recorded::kByOthers, IsForProcesses(flags), 0});
+}
+
+absl::StatusOr<CUipcEventHandle> Event::Export() const {
+  constexpr char kDoing[] = "export an event";
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto call, driver->Require(&ObjectDriver::IpcGetEventHandle));
+  if (get() == nullptr) return EventStatus(CUDA_ERROR_INVALID_HANDLE, kDoing, get());
+  const ContextGuard guard(context());
+  if (!guard.ok()) return EventStatus(guard.result(), kDoing, get());
+  CUipcEventHandle handle = {};
+  const CUresult code = CallRelaxed([&] { return call(&handle, get()); });
+  if (code == CUDA_SUCCESS) return handle;
+  const char* const why =
+      code != CUDA_ERROR_INVALID_HANDLE
+          ? EventAdvice(code)
+          : ": it was created without CU_EVENT_INTERPROCESS, or imported from another process";
+  return ToStatus(code, kDoing, absl::StrCat(EventText(get()), why));
+}
+
+absl::StatusOr<Event> Event::Import(const ContextRef& context, const CUipcEventHandle& handle) {
+  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const auto call, driver->Require(&ObjectDriver::IpcOpenEventHandle));
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard);
+  CUevent event = nullptr;
+  const CUresult code = CallRelaxed([&] { return call(&event, handle); });
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "import an event of another process",
+                               absl::StrCat(ContextText(context.get()), ImportAdvice(code)));
+  return Event(State{event, context, Recorded::kByOthers, true, 0});
 }
 
 Event::~Event() {
@@ -272,12 +344,9 @@ absl::Status Event::Record(const StreamRef& stream) {
   const bool is_of_another = failed == Attempt::Part::kBoth && code == CUDA_ERROR_INVALID_HANDLE &&
                              context() != stream.context();
   if (!is_of_another) return StreamStatus(code, kDoing, stream);
-  return ToStatus(
-      code, kDoing,
-      absl::StrCat(EventText(get()), " of ", ContextText(context().get()), " in ",
-                   StreamText(stream.get()), " of ", ContextText(stream.context().get()),
-                   ": an event is recorded in its own context. Make one there; streams of "
-                   "any context can wait for it"));
+  return OfAnotherContext(kDoing, *this, stream,
+                          ": an event is recorded in its own context. Make one there; streams of "
+                          "any context can wait for it");
 }
 
 Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
@@ -287,7 +356,7 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
   const ObjectDriver* driver = internal::TryObjectDriver(&code);
   if (driver == nullptr) return {code, Attempt::Part::kEvent};
   const StreamCall in(*driver, stream);
-  const bool active = in.capture().is_active();
+  const bool active = in.capture().is_active() && !state_.is_for_processes;
   if (!active && in.refusal() != CUDA_SUCCESS) return {in.refusal(), Attempt::Part::kStream};
   code = driver->EventRecord(get(), stream.get());
   if (code == CUDA_SUCCESS) {
@@ -297,25 +366,37 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
   return {code, Attempt::Part::kBoth};
 }
 
+// Why the driver cannot be asked of the event: it was last recorded in a capture. Of one that other
+// code may have recorded cuEventElapsedTime tells, which alone invalidates no capture
+// (cudasim/test/capture_facts_test.cc).
+CUresult Event::RefusalToAsk(const ObjectDriver& driver) const noexcept {
+  if (state_.recorded == Recorded::kInCapture) return CUDA_ERROR_CAPTURED_EVENT;
+  if (state_.recorded != Recorded::kByOthers || state_.is_for_processes) return CUDA_SUCCESS;
+  float milliseconds = 0;
+  const CUresult code = driver.EventElapsedTime(&milliseconds, get(), get());
+  const bool is_captured = code == CUDA_ERROR_CAPTURED_EVENT || code == CUDA_ERROR_INVALID_VALUE;
+  return is_captured ? code : CUDA_SUCCESS;
+}
+
 // What `call` says of the event, where it invalidates no capture.
-CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
+CUresult Event::Ask(const ObjectDriver& driver, CUresult(CUDAAPI* call)(CUevent)) const noexcept {
   const CUresult alive = CheckAlive(context());
   if (alive != CUDA_SUCCESS) return alive;
-  if (state_.recorded == Recorded::kInCapture) return CUDA_ERROR_CAPTURED_EVENT;
-  const internal::RelaxedScope relaxed;
-  return relaxed.ok() ? call(get()) : relaxed.result();
+  const CUresult refusal = RefusalToAsk(driver);
+  if (refusal != CUDA_SUCCESS) return refusal;
+  return CallRelaxed([&] { return call(get()); });
 }
 
 absl::StatusOr<bool> Event::IsDone() const {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
-  const CUresult code = Ask(driver->EventQuery);
+  const CUresult code = Ask(*driver, driver->EventQuery);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) return code == CUDA_SUCCESS;
   return EventStatus(code, "ask whether an event has happened", get());
 }
 
 absl::Status Event::Synchronize() const {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
-  return EventStatus(Ask(driver->EventSynchronize), "wait for an event", get());
+  return EventStatus(Ask(*driver, driver->EventSynchronize), "wait for an event", get());
 }
 
 absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event& end) {
@@ -339,13 +420,15 @@ absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event
 }
 
 // What the driver answers to a wait in a capture ends the capture, unless it is success.
-CUresult Event::RefusalToWait(CUstream stream, const Capture& capture) const noexcept {
-  const bool captured = state_.recorded == Recorded::kInCapture;
+CUresult Event::RefusalToWait(const ObjectDriver& driver, CUstream stream,
+                              const Capture& capture) const noexcept {
   if (capture.refusal == CUDA_SUCCESS) {
-    return captured && internal::IsLegacy(stream) ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+    return internal::IsLegacy(stream) ? RefusalToAsk(driver) : CUDA_SUCCESS;
   }
-  if (!capture.is_active()) return capture.refusal;
-  if (state_.recorded == Recorded::kOutside) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  if (!capture.is_active() || state_.is_for_processes) return capture.refusal;
+  const bool captured = state_.recorded == Recorded::kInCapture;
+  const bool is_known = state_.recorded == Recorded::kNever || captured;
+  if (!is_known) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   return captured && state_.capture != capture.id ? CUDA_ERROR_STREAM_CAPTURE_MERGE : CUDA_SUCCESS;
 }
 
@@ -356,7 +439,12 @@ absl::Status StreamRef::WaitFor(const Event& event) const {
   if (alive != CUDA_SUCCESS) return EventStatus(alive, kDoing, event.get());
   const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, *this);
-  CUresult code = event.RefusalToWait(get(), in.capture());
+  if (event.state_.is_for_processes && event.context() != context()) {
+    return OfAnotherContext(kDoing, event, *this,
+                            ": only streams of its context can wait for an event of "
+                            "CU_EVENT_INTERPROCESS");
+  }
+  CUresult code = event.RefusalToWait(*driver, get(), in.capture());
   if (code == CUDA_SUCCESS) {
     code = driver->StreamWaitEvent(get(), event.get(), 0);
   } else if (code == in.refusal()) {

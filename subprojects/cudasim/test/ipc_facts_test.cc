@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -177,6 +178,184 @@ BOOST_AUTO_TEST_CASE(a_process_cannot_open_its_own) {
   CUdeviceptr address = 0;
   OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
   IS(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags), INVALID_CONTEXT);
+}
+
+// What an owner of buffers can tell an import by.
+CHILD(is_not_exportable) {
+  const CUcontext context = cudasim_test::MakeContext();
+  CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
+  CUdeviceptr address = 0;
+  CUdeviceptr own = 0;
+  unsigned is_capable = 0;
+  CHECK(RAW(cuMemAlloc)(&own, 4096) == CUDA_SUCCESS);
+  CHECK(RAW(cuPointerGetAttribute)(&is_capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                   own) == CUDA_SUCCESS);
+  CHECK(is_capable == 1);
+  CHECK(RAW(cuIpcOpenMemHandle)(&address, ReceivedHandle<CUipcMemHandle>(), kFlags) ==
+        CUDA_SUCCESS);
+  is_capable = 0;
+  CHECK(RAW(cuPointerGetAttribute)(&is_capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                   address) == CUDA_SUCCESS);
+  CHECK(is_capable == 0);
+  CUipcMemHandle handle = {};
+  CHECK(RAW(cuIpcGetMemHandle)(&handle, address) == CUDA_ERROR_INVALID_VALUE);
+  CUcontext owner = nullptr;
+  CHECK(RAW(cuPointerGetAttribute)(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address) == CUDA_SUCCESS);
+  CHECK(owner == context);
+  CHECK(RAW(cuIpcCloseMemHandle)(address) == CUDA_SUCCESS);
+  CHECK(RAW(cuMemFree)(own) == CUDA_SUCCESS);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(what_is_imported_is_not_exportable) {
+  int exports = 0;
+  OK(RAW(cuDeviceGetAttribute)(&exports, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0));
+  BOOST_TEST(exports == 1);
+  const Memory memory(4096);
+  CUipcMemHandle handle = {};
+  OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
+  CheckOther("is_not_exportable", handle);
+}
+
+namespace {
+
+constexpr CUstreamCaptureMode kAllModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                             CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                             CU_STREAM_CAPTURE_MODE_RELAXED};
+
+// Whether a capture of the mode survives `work`, on a thread whose own mode is relaxed or not.
+template <typename Work>
+bool Survives(CUstream stream, CUstreamCaptureMode mode, bool relaxed, const Work& work) {
+  CHECK(RAW(cuStreamBeginCapture)(stream, mode) == CUDA_SUCCESS);
+  auto threads = relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL;
+  CHECK(RAW(cuThreadExchangeStreamCaptureMode)(&threads) == CUDA_SUCCESS);
+  work();
+  CHECK(RAW(cuThreadExchangeStreamCaptureMode)(&threads) == CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  const CUresult code = RAW(cuStreamEndCapture)(stream, &graph);
+  if (graph != nullptr) CHECK(RAW(cuGraphDestroy)(graph) == CUDA_SUCCESS);
+  return code == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CHILD(imports_in_relaxed_captures) {
+  const CUcontext context = cudasim_test::MakeContext();
+  CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  const auto handle = ReceivedHandle<CUipcMemHandle>();
+  for (const CUstreamCaptureMode mode : kAllModes) {
+    CHECK(Survives(stream, mode, true, [&] {
+      CUdeviceptr address = 0;
+      CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
+      CHECK(RAW(cuIpcCloseMemHandle)(address) == CUDA_SUCCESS);
+    }));
+  }
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(relaxed_captures_survive_it) {
+  const Memory memory(4096);
+  CUipcMemHandle handle = {};
+  CUstream stream = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  for (const CUstreamCaptureMode mode : kAllModes) {
+    BOOST_TEST(
+        Survives(stream, mode, true, [&] { OK(RAW(cuIpcGetMemHandle)(&handle, memory.address)); }));
+  }
+  OK(RAW(cuStreamDestroy)(stream));
+  CheckOther("imports_in_relaxed_captures", handle);
+}
+
+CHILD(resets_a_primary_context_with_an_import) {
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxSetCurrent)(primary) == CUDA_SUCCESS);
+  const auto handle = ReceivedHandle<CUipcMemHandle>();
+  CUdeviceptr address = 0;
+  unsigned type = 0;
+  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) ==
+        CUDA_ERROR_INVALID_VALUE);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
+  unsigned char value = 0;
+  CHECK(RAW(cuMemcpyDtoH)(&value, address, 1) == CUDA_SUCCESS);
+  CHECK(value == 0x11);
+  CHECK(RAW(cuIpcCloseMemHandle)(address) == CUDA_SUCCESS);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(an_import_goes_with_a_reset) {
+  const Memory memory(4096);
+  CUipcMemHandle handle = {};
+  OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
+  CheckOther("resets_a_primary_context_with_an_import", handle);
+  BOOST_TEST((memory.Content() == std::vector<unsigned char>(4096, 0x11)));
+}
+
+// What nothing documents: each line is a finding for the model.
+CHILD(prints_what_is_not_documented) {
+  const auto said = [](const char* what, CUresult code) {
+    const char* name = "?";
+    RAW(cuGetErrorName)(code, &name);
+    std::printf("%s: %s\n", what, name);
+    std::fflush(stdout);
+  };
+  const CUcontext first = cudasim_test::MakeContext();
+  const CUcontext second = cudasim_test::MakeContext();
+  const auto handle = ReceivedHandle<CUipcMemHandle>();
+  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CUdeviceptr address = 0;
+  CUdeviceptr other = 0;
+  for (const CUstreamCaptureMode mode : kAllModes) {
+    const bool survives = Survives(stream, mode, false, [&] {
+      said("open in a capture", RAW(cuIpcOpenMemHandle)(&address, handle, kFlags));
+      if (address != 0) said("close in a capture", RAW(cuIpcCloseMemHandle)(address));
+    });
+    std::printf("a capture of mode %d on a thread that is not relaxed %s\n", mode,
+                survives ? "survives" : "is lost");
+    address = 0;
+  }
+  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxSetCurrent)(second) == CUDA_SUCCESS);
+  said("close in another context than it was opened in", RAW(cuIpcCloseMemHandle)(address));
+  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
+  said("then in its own", RAW(cuIpcCloseMemHandle)(address));
+  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxSetCurrent)(second) == CUDA_SUCCESS);
+  const CUresult code = RAW(cuIpcOpenMemHandle)(&other, handle, kFlags);
+  said("open in a second context of the device", code);
+  if (code == CUDA_SUCCESS) {
+    std::printf("at %s address\n", other == address ? "the same" : "another");
+    said("close there", RAW(cuIpcCloseMemHandle)(other));
+  }
+  said("close with nothing current", [&] {
+    CHECK(RAW(cuCtxSetCurrent)(nullptr) == CUDA_SUCCESS);
+    return RAW(cuIpcCloseMemHandle)(address);
+  }());
+  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
+  said("close in the first", RAW(cuIpcCloseMemHandle)(address));
+  for (const int byte : {0, 0xff}) {  // last: the driver may crash
+    CUipcMemHandle wrong = {};
+    std::memset(&wrong, byte, sizeof(wrong));
+    said("open bytes that are no handle", RAW(cuIpcOpenMemHandle)(&address, wrong, kFlags));
+  }
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_documented, *cudasim_test::OnlyReal()) {
+  const Memory memory(4096);
+  CUipcMemHandle handle = {};
+  OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
+  const cudasim_test::Ended ended = RunWithHandle("prints_what_is_not_documented", handle);
+  BOOST_TEST_MESSAGE(ended.code << "\n" << ended.output);
+  BOOST_TEST(ended.output.find("in its own") != std::string::npos, ended.output);
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tier: 3
 //
-// Not for embedders. What DeviceBuffer<T> (device_buffer.h) and PinnedBuffer<T> (pinned_buffer.h)
-// are for every T.
+// Not for embedders. What DeviceBuffer<T> (device_buffer.h), PinnedBuffer<T> (pinned_buffer.h) and
+// ImportedBuffer<T> (imported_buffer.h) are for every T.
 
 #ifndef CUGUEST_OBJECTS_INTERNAL_OWNED_MEMORY_H_
 #define CUGUEST_OBJECTS_INTERNAL_OWNED_MEMORY_H_
@@ -22,6 +22,11 @@
 #include "cuguest/objects/internal/stream_use.h"
 #include "cuguest/objects/stream.h"
 
+CUGUEST_BEGIN_NAMESPACE
+struct ExportedMemory;  // imported_buffer.h
+struct ObjectDriver;
+CUGUEST_END_NAMESPACE
+
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct EndOutcome;  // lib/objects/memory/in_context.h
@@ -36,6 +41,9 @@ class CUGUEST_API OwnedMemory {
   static absl::StatusOr<OwnedMemory> AllocateHost(const ContextRef& context,
                                                   const ElementType& type, std::size_t count,
                                                   unsigned flags);
+  // Opens what another process has exported.
+  static absl::StatusOr<OwnedMemory> Import(const ContextRef& context, const ElementType& type,
+                                            const ExportedMemory& exported);
   // Of `count` elements at `values` in host memory.
   static absl::StatusOr<OwnedMemory> CopyOf(const ContextRef& context, const ElementType& type,
                                             const void* values, std::size_t count);
@@ -52,14 +60,16 @@ class CUGUEST_API OwnedMemory {
       : range_(std::exchange(other.range_, MemoryRange())),
         stream_(std::exchange(other.stream_, StreamRef())),
         use_(std::move(other.use_)),
+        opened_(std::exchange(other.opened_, 0)),
         thread_(other.thread_),
-        is_host_(other.is_host_) {}
+        kind_(other.kind_) {}
   CUGUEST_HIDE OwnedMemory& operator=(OwnedMemory other) noexcept {
     std::swap(range_, other.range_);
     std::swap(stream_, other.stream_);
     std::swap(use_, other.use_);
+    std::swap(opened_, other.opened_);
     std::swap(thread_, other.thread_);
-    std::swap(is_host_, other.is_host_);
+    std::swap(kind_, other.kind_);
     return *this;
   }
   CUGUEST_HIDE ~OwnedMemory() { End(); }
@@ -74,8 +84,13 @@ class CUGUEST_API OwnedMemory {
   }
 
  private:
+  // By which the driver's call is chosen that gives it back.
+  enum class Kind : unsigned char { kDevice, kPinnedHost, kImported };
+
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
+  [[nodiscard]] const char* owner() const noexcept;
+  CUresult GiveBack(const ObjectDriver& driver) const noexcept;
   void End() noexcept;
   static CUresult FreeQuietly(OwnedMemory& memory) noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
@@ -89,8 +104,9 @@ class CUGUEST_API OwnedMemory {
   MemoryRange range_;
   StreamRef stream_;          // in whose order it is freed; empty: in none
   StreamUse use_;             // of that
+  CUdeviceptr opened_ = 0;    // where an import was opened: at `range_` or before it
   std::uint64_t thread_ = 0;  // whose per-thread stream it is, if it is one
-  bool is_host_ = false;
+  Kind kind_ = Kind::kDevice;
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

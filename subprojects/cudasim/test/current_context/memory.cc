@@ -230,6 +230,15 @@ const std::vector<DriverCall> kMemoryCalls = {
        if (code != CUDA_SUCCESS) t.InA([&] { OK(RAW(cuTexObjectDestroy)(made)); });
        return code;
      }},
+    {"cuIpcGetMemHandle",
+     [](Trial& t) {
+       CUipcMemHandle handle = {};
+       CUdeviceptr memory = 0;
+       t.InA([&] { OK(RAW(cuMemAlloc)(&memory, 4096)); });
+       const CUresult code = t.Do([&] { return RAW(cuIpcGetMemHandle)(&handle, memory); });
+       OK(RAW(cuMemFree)(memory));
+       return code;
+     }},
     {"cuSurfObjectCreate",
      [](Trial& t) {
        const CUDA_RESOURCE_DESC resource = ResourceOf(t.o.array);

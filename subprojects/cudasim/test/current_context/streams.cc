@@ -96,6 +96,17 @@ const std::vector<DriverCall> kStreamCalls = {
     {"cuEventQuery", [](Trial& t) { return t.Do([&] { return RAW(cuEventQuery)(t.o.end); }); }},
     {"cuEventSynchronize",
      [](Trial& t) { return t.Do([&] { return RAW(cuEventSynchronize)(t.o.end); }); }},
+    {"cuIpcGetEventHandle",
+     [](Trial& t) {
+       CUevent event = nullptr;
+       CUipcEventHandle handle = {};
+       t.InA([&] {
+         OK(RAW(cuEventCreate)(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+       });
+       const CUresult code = t.Do([&] { return RAW(cuIpcGetEventHandle)(&handle, event); });
+       OK(RAW(cuEventDestroy)(event));
+       return code;
+     }},
     {"cuEventElapsedTime",
      [](Trial& t) {
        float time = 0;
