@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-<<<<<<< HEAD
-// A library in somebody else's process: functions in C, with kernels of their own.
-=======
-// A library in somebody else's process: a function in C, with a kernel of its own, and one that
-// ends what it has loaded. No code runs when the library is loaded or unloaded, or at exit.
->>>>>>> t59-plugin
+// A library in somebody else's process: functions in C, with kernels of their own, and one that
+// ends what they have loaded. No code runs when the library is loaded or unloaded, or at exit.
 
 #include "scale.h"
 
@@ -116,7 +112,6 @@ int Returned(const absl::Status& status, char* text, size_t size) {
   return cuguest::ResultOf(status);
 }
 
-<<<<<<< HEAD
 }  // namespace
 
 int acme_scale(CUstream stream, float* values, size_t count, float factor, char* text,
@@ -127,6 +122,5 @@ int acme_scale(CUstream stream, float* values, size_t count, float factor, char*
 int acme_smooth(CUstream stream, float* values, size_t count, char* text, size_t size) {
   return Returned(Smooth(stream, values, count), text, size);
 }
-=======
+
 int acme_scale_close() { return cuguest::ResultOf(g_code.Close()); }
->>>>>>> t59-plugin

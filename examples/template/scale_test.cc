@@ -96,9 +96,7 @@ absl::Status Test() {
   CUGUEST_RETURN_IF_ERROR(stream.ref().Synchronize());
   CUGUEST_ASSIGN_OR_RETURN(const auto products, cuguest::Download(values.view()));
   CUGUEST_RETURN_IF_ERROR(Expect(products == std::vector<float>{2, 4, 6}, "multiplies each value"));
-<<<<<<< HEAD
-  return TestSmooth(stream);
-=======
+  CUGUEST_RETURN_IF_ERROR(TestSmooth(stream));
 
   // Before the library is unloaded.
   const auto close = [] {
@@ -107,7 +105,6 @@ absl::Status Test() {
   };
   CUGUEST_RETURN_IF_ERROR(Expect(close() == CUDA_SUCCESS, "unloads its kernel"));
   return Expect(Sim::Live().libraries == 0, "leaves nothing loaded");
->>>>>>> t59-plugin
 }
 
 }  // namespace

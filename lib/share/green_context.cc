@@ -12,11 +12,8 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/settle_end.h"
-<<<<<<< HEAD
-#include "lib/status/error_status.h"
-=======
 #include "lib/share/owed.h"
->>>>>>> t59-plugin
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 

@@ -5,7 +5,6 @@
 // Note [What is owed]
 // ~~~~~~~~~~~~~~~~~~~
 // In a host function the driver takes nothing back (CUDA_ERROR_NOT_PERMITTED, IsStillHeld()), and
-<<<<<<< HEAD
 // the same call succeeds on another thread or later. Memory cannot be freed in the order of a
 // stream while that captures, and can afterwards. Release() says so, and the object keeps what it
 // holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's, and
@@ -15,15 +14,6 @@
 // with its code, and is never given back: nobody knows what another try would do. Nothing is
 // reported of what went with its context, or with the process, or is the parent's in a forked
 // child. There the list is as its parent's, and is dropped, because the child's driver refuses.
-=======
-// the same call succeeds on another thread or later. Release() says so, and the object keeps what
-// it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
-// and is released again by the next call here that makes or ends one of the objects which may owe
-// something: a SharedContext, a PrimaryContext, an Acquired, a Stream, an Event, a DeviceBuffer, a
-// PinnedBuffer, an ImportedBuffer. That is reported once, as Incident::Kind::kOwed. In a child of a
-// fork the list is as its parent's; what is in it is the parent's, too, so that the child's driver
-// refuses, and it is dropped there.
->>>>>>> t59-ipc
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_

@@ -20,15 +20,9 @@ include = root / "include" / "cuguest"
 WITHOUT_ROWS = {include / "libraries" / "nccl.h"}
 HEADERS = sorted({*include.glob("runtime/*.h"), *include.glob("libraries/*.h")} - WITHOUT_ROWS) + [
     include / "objects" / name
-<<<<<<< HEAD
-    for name in ("array.h", "copy.h", "device_buffer.h", "device_view.h", "kernel.h", "launch.h", "linker.h",
-                 "memory.h", "module.h", "occupancy.h", "peer_access.h", "pinned_buffer.h", "pinned_pages.h", "pitched_view.h",
-                 "scratch_buffer.h", "stream.h", "stream_protocol.h", "surface_object.h", "texture_object.h")]
-=======
     for name in ("array.h", "copy.h", "device_buffer.h", "device_view.h", "imported_buffer.h", "kernel.h", "launch.h",
                  "linker.h", "memory.h", "module.h", "occupancy.h", "peer_access.h", "pinned_buffer.h", "pinned_pages.h", "pitched_view.h",
-                 "stream.h", "stream_protocol.h", "surface_object.h", "texture_object.h")]
->>>>>>> t59-ipc
+                 "scratch_buffer.h", "stream.h", "stream_protocol.h", "surface_object.h", "texture_object.h")]
 
 # Of the other headers the test of tiers 1 and 2 names every function that is no accessor, but for
 # these: they call nobody, and load nothing.

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-<<<<<<< HEAD
-// The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, pinned_pages.h,
-// scratch_buffer.h, pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
-=======
 // The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, imported_buffer.h,
-// pinned_pages.h, pitched_view.h, array.h, texture_object.h, surface_object.h and copy.h.
->>>>>>> t59-ipc
+// pinned_pages.h, scratch_buffer.h, pitched_view.h, array.h, texture_object.h, surface_object.h and
+// copy.h.
 
 #include <sys/mman.h>
 

@@ -24,11 +24,8 @@
 #include "cuguest/objects/module.h"
 #include "cuguest/objects/peer_access.h"
 #include "cuguest/objects/pinned_buffer.h"
-<<<<<<< HEAD
-#include "cuguest/objects/scratch_buffer.h"
-=======
 #include "cuguest/objects/pinned_pages.h"
->>>>>>> t59-plugin
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/objects/surface_object.h"
 #include "cuguest/objects/texture_object.h"

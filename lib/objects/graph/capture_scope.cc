@@ -14,11 +14,8 @@
 #include "lib/objects/object_driver.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/objects/stream/stream_use.h"
-<<<<<<< HEAD
-#include "lib/status/error_status.h"
-=======
 #include "lib/share/owed.h"
->>>>>>> t59-plugin
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 

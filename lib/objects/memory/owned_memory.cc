@@ -493,11 +493,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 void OwnedMemory::End() noexcept {
   EndOwed();
   if (range_.pointer == 0) return;
-<<<<<<< HEAD
-  GiveBackOrOwe(*this, is_host_ ? "a PinnedBuffer" : "a DeviceBuffer", &FreeQuietly);
-=======
-  GiveBackOrOwe<OwnedMemory, &FreeQuietly>(*this, owner());
->>>>>>> t59-ipc
+  GiveBackOrOwe(*this, owner(), &FreeQuietly);
 }
 
 // What cannot be freed for another reason than those of IsGivenBackLater() is lost.

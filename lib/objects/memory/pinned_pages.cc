@@ -18,11 +18,8 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
-<<<<<<< HEAD
-#include "lib/status/error_status.h"
-=======
 #include "lib/share/owed.h"
->>>>>>> t59-plugin
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 

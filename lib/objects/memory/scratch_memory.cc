@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/internal/report.h"
 #include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
@@ -90,20 +89,17 @@ absl::Status ScratchMemory::Release() {
 }
 
 void ScratchMemory::End() noexcept {
-  GiveBackOrOwe<ScratchMemory, &FreeQuietly>(*this, "a ScratchBuffer");
+  GiveBackOrOwe(*this, "a ScratchBuffer", &FreeQuietly);
 }
 
+// What cannot be freed for another reason than those of IsGivenBackLater() goes on with its graph.
 CUresult ScratchMemory::FreeQuietly(ScratchMemory& memory) noexcept {
   const CUresult code = memory.TryFree().code;
-  if (IsStillHeld(code)) return code;
-  // What a graph goes on allocating, and nobody frees. In a forked child it is the parent's.
-  const bool is_refused = memory.of_graph_.range.pointer != 0 && code != CUDA_ERROR_NOT_INITIALIZED;
-  if (is_refused || code == CUDA_ERROR_ILLEGAL_STATE) {
-    ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired, code,
-                   {"a ScratchBuffer", 0});
-  }
+  if (IsGivenBackLater(code)) return code;
+  const bool went_with_its_capture =
+      memory.of_graph_.range.pointer == 0 && code != CUDA_ERROR_ILLEGAL_STATE;
   memory.of_graph_ = OfGraph();
-  return code;
+  return went_with_its_capture ? CUDA_SUCCESS : code;
 }
 
 EndOutcome ScratchMemory::TryFree() noexcept {
