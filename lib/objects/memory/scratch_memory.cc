@@ -88,9 +88,7 @@ absl::Status ScratchMemory::Release() {
   return absl::OkStatus();
 }
 
-void ScratchMemory::End() noexcept {
-  GiveBackOrOwe(*this, "a ScratchBuffer", &FreeQuietly);
-}
+void ScratchMemory::End() noexcept { GiveBackOrOwe(*this, "a ScratchBuffer", &FreeQuietly); }
 
 // What cannot be freed for another reason than those of IsGivenBackLater() goes on with its graph.
 CUresult ScratchMemory::FreeQuietly(ScratchMemory& memory) noexcept {
