@@ -59,12 +59,12 @@ struct Incident {
 
   Kind kind;
   Repair repair;
-  CUresult result;  ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
-                    ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
-                    ///< guard's; of kElsewhere and kOutOfTurn: what the end returns; of kOwed:
-                    ///< CUDA_ERROR_OUT_OF_MEMORY where there is no host memory to remember it,
-                    ///< or that of ScratchBuffer::Release() where a graph goes on allocating it;
-                    ///< and it is never given back
+  CUresult result;     ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
+                       ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
+                       ///< guard's; of kElsewhere and kOutOfTurn: what the end returns; of kOwed:
+                       ///< CUDA_ERROR_OUT_OF_MEMORY where there is no host memory to remember it,
+                       ///< or that of ScratchBuffer::Release() where a graph goes on allocating it;
+                       ///< and it is never given back
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair
