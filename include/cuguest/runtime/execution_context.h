@@ -138,10 +138,9 @@ inline absl::StatusOr<cudaExecutionContext_t> OfGreen(const ContextRef& context,
   if (!IsSameValue(*devices, primary->get())) {
     return absl::UnimplementedError(
         "find the execution context of a green context: the runtime's handles are not the "
-        "driver's. "
-        "Make it by cudaGreenCtxCreate, and ask runtime::ContextOf() for its context");
+        "driver's. Make it by cudaGreenCtxCreate, and ask runtime::ContextOf() for its context");
   }
-  return CastComparedToRuntime(context.get());
+  return CastComparedToRuntime<cudaExecutionContext_t>(context.get());
 }
 
 }  // namespace impl

@@ -76,11 +76,10 @@ constexpr char kNoThread[] =
     "a dead context is current, and no thread can be had to free it without one; it was not freed, "
     "and the buffer still owns it";
 
-constexpr char kNotAllocated[] =
+constexpr char kUnknown[] =
     "the driver knows no such allocation: what another process exported is closed by "
     "cuIpcCloseMemHandle, a module's variable goes with the module, and what was freed is gone; "
-    "the "
-    "buffer still owns it: Leak() it";
+    "the buffer still owns it: Leak() it";
 
 std::string AllocateText(std::size_t bytes) { return absl::StrCat("allocate ", bytes, " bytes"); }
 
@@ -261,7 +260,6 @@ absl::Status CheckAdoptable(CUdeviceptr pointer) {
     return absl::InvalidArgumentError(absl::StrCat(
         "adopt ", memory.ToString(), ": the allocation starts at ", PointerText(memory.base)));
   }
-  CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   bool goes_back = false;
   CUGUEST_RETURN_IF_CUDA_ERROR(IsOneAllocation(*driver, pointer - 1, pointer, &goes_back), "adopt",
                                PointerText(pointer));
@@ -582,7 +580,7 @@ EndOutcome OwnedMemory::TryFreeAtOnce() noexcept {
   const EndOutcome ended = EndIn(range_.context, [&] { return GiveBack(*driver); });
   if (ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
   const bool is_others = ended.code == CUDA_ERROR_INVALID_VALUE && kind_ == Kind::kDevice;
-  return Settle(ended.code, is_others ? kNotAllocated : ended.reason);
+  return Settle(ended.code, is_others ? kUnknown : ended.reason);
 }
 
 EndOutcome OwnedMemory::SettleGone() noexcept {
