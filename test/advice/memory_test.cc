@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuguest/objects/array.h"
+#include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_view.h"
 #include "cuguest/objects/pinned_buffer.h"
@@ -24,8 +25,11 @@ namespace {
 
 using cudasim::Sim;
 using cuguest::Array;
+using cuguest::CaptureScope;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
+using cuguest::Event;
+using cuguest::ExecutableGraph;
 using cuguest::HostSpan;
 using cuguest::PinnedPages;
 using cuguest::Stream;
@@ -185,18 +189,37 @@ BOOST_AUTO_TEST_CASE(memory_that_is_only_read) {
   SUCCEEDS(borrowed());
 }
 
-BOOST_AUTO_TEST_CASE(freed_and_allocated_around_a_capture) {
+BOOST_AUTO_TEST_CASE(freed_after_a_capture_or_elsewhere) {
   const Owner owner;
   const Owner other;
-  Buffer before = Made(Buffer::AllocateAsync(Ref(owner), kInts));
-  Buffer inside = Made(Buffer::AllocateAsync(Ref(owner), kInts));
-  SUCCEEDS(before.Release());
+  Buffer now = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  Buffer later = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  Buffer captured = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  Event worked = Event::Create(owner.ref()).value();
+  SUCCEEDS(FillAsync(now.view(), 1, Ref(owner)));
+  SUCCEEDS(worked.Record(Ref(owner)));
+  CaptureScope capture = CaptureScope::Begin(Ref(owner)).value();
+  SUCCEEDS(FillAsync(captured.view(), 7, Ref(owner)));
+  for (Buffer* buffer : {&now, &later, &captured}) {
+    REFUSES(buffer->Release(), kFailedPrecondition,
+            Advised("free it when the capture is over, or in the order of another stream that "
+                    "waits for its work; what the captured graph uses, when the graph is not "
+                    "launched any more"));
+  }
+  const CUdeviceptr pointers[] = {now.get(), later.get(), captured.get()};
+  SUCCEEDS(Ref(other).WaitFor(worked));
+  SUCCEEDS(now.FreeAsync(Ref(other)));
+  {
+    ExecutableGraph ready = capture.End().value().Instantiate().value();
+    SUCCEEDS(later.Release());
+    for (int i = 0; i < 2; ++i) SUCCEEDS(ready.Launch(Ref(owner)));
+    SUCCEEDS(Ref(owner).Synchronize());
+    BOOST_TEST(buffers::Holds(captured, 7));
+  }
+  SUCCEEDS(captured.Release());
   SUCCEEDS(Ref(owner).Synchronize());
-  const Capture capture(owner.stream(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  REFUSES(inside.Release(), kFailedPrecondition,
-          Advised("do it before the capture, or in the order of another stream"));
-  SUCCEEDS(inside.FreeAsync(Ref(other)));
   SUCCEEDS(Ref(other).Synchronize());
+  for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
 }
 
 BOOST_AUTO_TEST_CASE(memory_whose_streams_context_is_over) {
