@@ -205,8 +205,7 @@ with scratch() as tmp:
     check("and count apart in one program", output == "alpha 1\nbeta 0\n", output)
 
     names = set(re.findall(r"^#define (cuguest_\w+) ", (ROOT / "include/cuguest/internal/c_names.h").read_text(), re.M))
-    c_headers = [ROOT / "include/cuguest/c.h", *(ROOT / "include/cuguest/objects").glob("c_*.h")]
-    functions = set(re.findall(r"\b(cuguest_\w+)\(", re.sub(r"//.*", "", "".join(map(pathlib.Path.read_text, c_headers)))))
+    functions = set(re.findall(r"\b(cuguest_\w+)\(", re.sub(r"//.*", "", (ROOT / "include/cuguest/c.h").read_text())))
     check("each function of C has the suffix in its symbol", names == functions, sorted(names ^ functions))
 
     OF_OBJECTS = re.findall(r"^  X\((\w+), ", (ROOT / "include/cuguest/objects/driver.h").read_text(), re.M)

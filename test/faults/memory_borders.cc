@@ -2,6 +2,7 @@
 //
 // The border values of memory, streams and events.
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 
@@ -13,6 +14,7 @@
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/pinned_pages.h"
 #include "cuguest/objects/pitched_view.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/stream_protocol.h"
 #include "test/faults/cc_parameters.h"
 #include "test/support/peer.h"
@@ -105,6 +107,15 @@ std::vector<Row> Buffers() {
   const auto in_order = [](const Things& things) {
     return ValueOf(Buffer::AllocateAsync(things.stream.ref(), kCount));
   };
+  // What a graph has is there until the capture ends: test/objects/memory/scratch_buffer_test.cc.
+  Parameter<StreamRef> uncaptured = AStream();
+  uncaptured.borders.erase(
+      std::remove_if(uncaptured.borders.begin(), uncaptured.borders.end(),
+                     [](const Value<StreamRef>& border) { return border.name == "captures"; }),
+      uncaptured.borders.end());
+  const auto scratch = [](const Things& things) {
+    return ValueOf(ScratchBuffer<int>::Allocate(things.stream.ref(), kCount));
+  };
   const auto pinned = [](const Things& things) {
     return ValueOf(Pinned::Allocate(things.home.ref(), kCount));
   };
@@ -153,6 +164,14 @@ std::vector<Row> Buffers() {
                 return buffer->FreeAsync(stream);
               }),
               GivesBack(), Owner<Buffer>(in_order, {0}), AStream({0, kPrecondition})),
+      MakeRow("ScratchBuffer ScratchBuffer::Allocate",
+              std::function([](StreamRef stream, size_t count) {
+                return ScratchBuffer<int>::Allocate(stream, count);
+              }),
+              AsksDriver(), uncaptured, Elements({0})),
+      MakeRow("ScratchBuffer::Release",
+              std::function([](ScratchBuffer<int>* buffer) { return buffer->Release(); }),
+              GivesBack(), Owner<ScratchBuffer<int>>(scratch, {0})),
       MakeRow("PinnedBuffer PinnedBuffer::Allocate",
               std::function([](ContextRef context, size_t count, unsigned of) {
                 return Pinned::Allocate(context, count, of);

@@ -35,6 +35,7 @@
 #include "cuguest/objects/peer_access.h"
 #include "cuguest/objects/pinned_buffer.h"
 #include "cuguest/objects/pinned_pages.h"
+#include "cuguest/objects/scratch_buffer.h"
 #include "cuguest/objects/stream.h"
 #include "cuguest/objects/surface_object.h"
 #include "cuguest/objects/texture_object.h"
@@ -55,6 +56,7 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::Device;
+using cuguest::ScratchBuffer;
 
 template <typename T, typename Ending>
 class Holder final : public Object {
@@ -210,6 +212,19 @@ absl::StatusOr<Capture> BeginCapture(const World& w, CUstreamCaptureMode mode) {
   return Capture{*std::move(stream), *std::move(scope)};
 }
 absl::Status EndCapture(Capture& capture) { return capture.scope.End().status(); }
+
+// Memory of a capture that ends after it.
+struct Scratch {
+  Capture capture;
+  cuguest::ScratchBuffer<int> memory;
+};
+absl::StatusOr<Scratch> AllocateInCapture(const World& w) {
+  absl::StatusOr<Capture> capture = BeginCapture(w, CU_STREAM_CAPTURE_MODE_RELAXED);
+  if (!capture.ok()) return capture.status();
+  auto memory = cuguest::ScratchBuffer<int>::Allocate(capture->stream.ref(), 16);
+  if (!memory.ok()) return memory.status();
+  return Scratch{*std::move(capture), *std::move(memory)};
+}
 
 // Memory in the order of a stream that has ended before it.
 absl::StatusOr<cuguest::DeviceBuffer<int>> AllocateInEndedStream(const World& w) {
@@ -404,6 +419,16 @@ const std::vector<Row>& Rows() {
          return Own(
              DeviceBuffer<int>::AllocateAsync(StreamRef::Borrow(CU_STREAM_PER_THREAD, w.home), 16),
              [](DeviceBuffer<int>& buffer) { return buffer.Release(); });
+       }},
+      {"ScratchBuffer",
+       [](World& w) {
+         return Own(ScratchBuffer<int>::Allocate(w.stream.ref(), 16),
+                    [](ScratchBuffer<int>& buffer) { return buffer.Release(); });
+       }},
+      {"ScratchBuffer, in a capture",
+       [](World& w) {
+         return Own(AllocateInCapture(w),
+                    [](Scratch& scratch) { return scratch.memory.Release(); });
        }},
       {"PinnedBuffer",
        [](World& w) {

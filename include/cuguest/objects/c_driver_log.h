@@ -18,6 +18,12 @@
 
 #include "cuguest/c.h"
 
+#if defined(CUGUEST_NAMESPACE_SUFFIX)
+#define cuguest_driver_log_close CUGUEST_INTERNAL_C_NAME(cuguest_driver_log_close)
+#define cuguest_driver_log_open CUGUEST_INTERNAL_C_NAME(cuguest_driver_log_open)
+#define cuguest_driver_log_reason CUGUEST_INTERNAL_C_NAME(cuguest_driver_log_reason)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
