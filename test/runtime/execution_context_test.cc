@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "absl/strings/match.h"
 #include "cudasim/sim.h"
 #include "cudasim/sim_runtime.h"
 #include "cuguest/acquire.h"
