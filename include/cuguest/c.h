@@ -613,8 +613,7 @@ CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
 /// Stack:   never touched.
 /// Threads: any.
 /// Errors:  as cuguest_primary_release(): CUDA_ERROR_NOT_PERMITTED (800) in a stream callback: it
-/// is
-///          kept as before then.
+///          is kept as before then.
 /// Cost:    one driver call for each.
 CUGUEST_C_API int cuguest_release_kept_primary(int device);
 
@@ -634,8 +633,7 @@ typedef struct cuguest_primary_keeper {
 /// Keeps the primary context that `acquired` holds; nothing to do where it holds none.
 ///
 /// Errors:  nothing more is kept then: CUDA_ERROR_NOT_SUPPORTED (801) if the device's number is
-/// over
-///          63, and those of cuguest_primary_retain().
+///          over 63, and those of cuguest_primary_retain().
 /// Cost:    none where it is kept already, else two driver calls.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_keeper_keep(cuguest_primary_keeper* keeper,
                                                                   const cuguest_acquired* acquired);
@@ -727,8 +725,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_thread_home_enter_device(cuguest_t
 /// Between two tasks: as ThreadHome::Check().
 ///
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset: the thread has what
-/// it
-///                                                 had before
+///                                                 it had before
 ///          CUDA_ERROR_INVALID_CONTEXT (201)       the same, with CUGUEST_HOME_REENTERS: nobody has
 ///                                                 made the next incarnation active yet
 ///          CUDA_ERROR_ILLEGAL_STATE (401)         also: another scope is open inside it

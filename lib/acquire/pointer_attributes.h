@@ -22,6 +22,7 @@ struct MemoryExtent {
 };
 
 struct PointerAttributes {
+  CUdeviceptr pointer = 0;
   CUcontext context = nullptr;
   unsigned type = 0;  // CUmemorytype; 0 for what the driver does not know
   CUdeviceptr device_pointer = 0;
@@ -41,10 +42,10 @@ struct PointerAttributes {
   }
 
   // The allocation; of virtual memory the mapping, whose range is the reservation around it. Of
-  // memory that a pool has on the host the driver tells the size and no start
+  // memory that a pool has on the host the driver tells the size, and as its start no address
   // (cudasim/test/host_location_facts_test.cc).
   MemoryExtent Extent() const noexcept {
-    if (IsPool() && range_base == 0) return {};
+    if (IsPool() && pointer - range_base >= range_size) return {};
     if (IsVirtual()) return {mapping_base, mapping_size};
     return {range_base, range_size};
   }
@@ -71,6 +72,7 @@ struct PointerAttributes {
   CUresult code = CUDA_SUCCESS;
   for (const unsigned count : kAges) {
     *read = PointerAttributes();
+    read->pointer = pointer;
     code = driver.PointerGetAttributes(count, attributes, values, pointer);
     if (code != CUDA_ERROR_INVALID_VALUE) break;
   }

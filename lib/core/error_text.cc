@@ -141,8 +141,7 @@ const char* WordsOf(Reason reason) {
       return "there is no context at this address";
     case Reason::kClosing:
       return "its last holder is destroying it. Keep a SharedContext of your own for as long as "
-             "the "
-             "context is needed";
+             "the context is needed";
     case Reason::kNoMemory:
       return "the host has no memory for it";
     case Reason::kNobodyHolds:

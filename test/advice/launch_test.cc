@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "cuguest/objects/peer_access.h"
 #include "cuguest/objects/typed_kernel.h"
 #include "test/objects/launch/launches.h"
 #include "test/support/advised.h"
@@ -41,6 +42,7 @@ BOOST_AUTO_TEST_SUITE(launch)
 namespace {
 
 using namespace cuguest_launches;
+using cuguest::PeerAccess;
 
 }  // namespace
 
@@ -136,17 +138,15 @@ BOOST_AUTO_TEST_CASE(memory_of_another_device, *cudasim_test::NeedsDevices(2)) {
   SUCCEEDS(Zero(far.view()));
   REFUSES(Launch(counter.kernel(), counter.shape(), counter.stream(), kCount, kValue, far),
           kInvalidArgument,
-          Advised("copy it there first; or pass a DevicePtr of it, if the stream's context has "
-                  "access"));
+          Advised("copy it there first; or pass a DevicePtr of it, if the stream's context was "
+                  "given access with "),
+          "PeerAccess::Enable");
   SUCCEEDS(Copy(counter.buffer().view(), far.view()));
   SUCCEEDS(counter.CountUp());
   BOOST_TEST(counter.Took());
-  int can_reach = 0;
-  OK(RAW(cuDeviceCanAccessPeer)(&can_reach, 0, 1));
-  if (can_reach == 0) return;
-  counter.owner().Enter();
-  OK(RAW(cuCtxEnablePeerAccess)(other.get(), 0));
-  SetStack({});
+  const auto access = PeerAccess::Enable(counter.ref(), other.ref());
+  if (absl::IsUnimplemented(access.status())) return;
+  SUCCEEDS(access.status());
   SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), kCount, kValue,
                   DevicePtr<unsigned>(far.view())));
   SUCCEEDS(counter.stream().Synchronize());

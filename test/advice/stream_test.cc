@@ -115,20 +115,6 @@ BOOST_AUTO_TEST_CASE(event_of_another_capture) {
   OK(Said(event.Synchronize()));
 }
 
-BOOST_AUTO_TEST_CASE(event_for_another_process) {
-  const Guest guest;
-  constexpr unsigned kShared = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
-  const auto refused = Event::Create(ContextOf(guest), kShared);
-  BOOST_TEST(
-      Mentions(refused.status(), Advised("create an event for other processes by cuEventCreate")),
-      refused.status().message());
-  CUevent event = nullptr;
-  CUipcEventHandle handle = {};
-  OK(RAW(cuEventCreate)(&event, kShared));
-  OK(RAW(cuIpcGetEventHandle)(&handle, event));
-  OK(RAW(cuEventDestroy)(event));
-}
-
 BOOST_AUTO_TEST_CASE(event_of_another_context) {
   const Guest guest;
   const Stream stream = MakeStream(ContextOf(guest));

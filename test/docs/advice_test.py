@@ -18,15 +18,15 @@ import sys
 
 root = pathlib.Path(sys.argv[1]).resolve()
 VERBS = set("""
-abort allow ask begin borrow build call capture check compile configure copy create declare destroy do end find free
-give install instantiate keep launch leave let link load look make map pass pin put record register release reload run
+abort add allow ask begin borrow build call capture check compile configure copy create declare destroy do end find free
+give install instantiate keep launch leave leak let link load look make map pass pin put record register release reload run
 say see set start take try update use wait write""".split())
 # "the current one, context 0x...", "; compute capability 9.0 has", "; driver 570 or newer": no advice.
 OTHERS = set("""
-a an and another at both by cannot capability compute constant copies CUDA cuFFT device driver elements error everything
-for if in is it its memory mode mostly moved n newer no nobody none not nothing numbers nvJitLink of on one only or perhaps
-profiling PTX rows streams texels that the there they this threads to under until usually was what when where which
-you""".split())
+a an and another at both by cannot capability compute constant copies CUDA cuFFT device DeviceBuffer driver elements error everything
+for if in is it its memory mode mostly moved n newer no nobody none not nothing numbers nvJitLink of on one only or other
+perhaps profiling PTX rows streams texels that the there they this threads to under until usually virtual
+was what when where which with you""".split())
 # In the middle of a text they begin a clause, at its beginning they mostly say what was being done ("copy an array").
 FIRST = set("allow call declare give pass".split())
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"((?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])*\'|\s+|\w+|.', re.S)

@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
             "parent: 1 destroyed, 0 given up, 0 incidents"}},
           {"in_a_stream_callback",
            &InAStreamCallback,
-           {"callback: 0 destroyed, 2 given up, 0 incidents"}},
+           {"callback: 0 destroyed, 1 given up, 0 incidents"}},
           {"below_cuda_12",
            &BelowCuda12,
            {"below 12.0: 1 destroyed, 2 given up, 0 incidents"},

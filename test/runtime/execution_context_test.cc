@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "absl/strings/match.h"
 #include "cudasim/sim.h"
 #include "cudasim/sim_runtime.h"
 #include "cuguest/acquire.h"
@@ -14,6 +15,7 @@
 #include "cuguest/objects/stream.h"
 #include "cuguest/runtime/handle.h"
 #include "test/runtime/runtime.h"
+#include "test/support/advised.h"
 #include "test/support/capture.h"
 
 BOOST_AUTO_TEST_SUITE(execution_context)
@@ -230,7 +232,8 @@ BOOST_AUTO_TEST_CASE(a_reset_meanwhile_is_noticed, *NeedsExecutionContexts() * O
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
 }
 
-// As of a runtime whose handles are its own. A driver that is given one ends the process.
+// As of a runtime whose handles are its own. A driver that is given one ends the process. The
+// runtime's own green context is what the refusal advises.
 BOOST_AUTO_TEST_CASE(the_driver_sees_no_opaque_handle, *NeedsExecutionContexts() * OnlySim()) {
   const auto primary = RetainPrimary();
   const auto drivers = MakeGreen();
@@ -244,9 +247,13 @@ BOOST_AUTO_TEST_CASE(the_driver_sees_no_opaque_handle, *NeedsExecutionContexts()
     BOOST_TEST(ValueOf(ExecutionContextOf(primary.context())) == execution);
     const ContextRef context = ValueOf(ContextOf(green.get()));
     BOOST_TEST((context != primary.context()));
+    BOOST_TEST(ContextGuard(context).ok());
+    const char* const advice =
+        Advised("Make it by cudaGreenCtxCreate, and ask runtime::ContextOf() for its context");
     for (const ContextRef& one : {context, drivers.context()}) {
       const absl::Status status = ExecutionContextOf(one).status();
       BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+      BOOST_TEST(absl::StrContains(std::string(status.message()), advice), status.ToString());
     }
   }
   SimRuntime::TagExecutionContexts(false);

@@ -112,7 +112,7 @@ std::vector<Call> Events() {
        }},
       {"Event::Export: made for this process", kRefused,
        [](const Things& t) { return t.event.Export().status(); }},
-      {"Event::Import: bytes that are no handle", kRefused,
+      {"Event::Import: bytes that are no handle", kDepends,
        [](const Things& t) { return Event::Import(t.home.ref(), CUipcEventHandle{}); }},
       {"Event::Import: a destroyed context", kOver,
        [](const Things& t) { return Event::Import(t.ended, CUipcEventHandle{}); }},

@@ -91,8 +91,8 @@ inline absl::StatusOr<cudaExecutionContext_t> OfDevice(Device device) {
 /// Captures: none is invalidated.
 /// Needs:   the runtime of CUDA 13.1, on a driver of 13.0 (580) or newer.
 /// Source:  CUDA Runtime API, "Execution Context Management": the handle is opaque. So the driver
-/// is
-///          never handed one: it is asked for the context of a stream that the runtime makes in it.
+///          is never handed one: it is asked for the context of a stream that the runtime makes in
+///          it.
 ///          docs/guarantees.md: ids are those of cuCtxGetId.
 
 /// The context that `execution` names, a device's or a green one.
@@ -151,9 +151,8 @@ inline absl::StatusOr<cudaExecutionContext_t> OfGreen(const ContextRef& context,
 /// Errors:  kInvalidArgument     neither: a context of cuCtxCreate has no execution context
 ///          kFailedPrecondition  the context was destroyed or reset
 ///          kUnimplemented       a green one that the driver made, where the runtime's handle of
-///          the
-///                               primary context is another value than the driver's; in CUDA 13.1
-///                               to 13.5 it is the same
+///                               the primary context is another value than the driver's; in CUDA
+///                               13.1 to 13.5 it is the same
 ///          and those of ContextGuard, and of ContextOf() for a green one
 /// Cost:    a ContextGuard, two runtime calls and two driver calls; three more where this copy of
 ///          cuguest never had a reference to the primary context, and those of ContextOf() and

@@ -73,8 +73,7 @@ absl::StatusOr<Function> FindEntry(Function ObjectDriver::*entry) {
 /// Count:   none; no context is created.
 /// Threads: any.
 /// Errors:  those of ObjectDriver::Get() and of ContextGuard, kInvalidArgument for null, and what
-/// each
-///          adds. The runtime's last error stays as it was, but a runtime call that fails
+///          each adds. The runtime's last error stays as it was, but a runtime call that fails
 ///          overwrites one that was set before: see LastErrorScope::Leave.
 
 /// The function that `symbol` names, in `context`. Loads its code there if it was not yet.

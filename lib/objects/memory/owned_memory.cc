@@ -76,7 +76,7 @@ constexpr char kNoThread[] =
     "a dead context is current, and no thread can be had to free it without one; it was not freed, "
     "and the buffer still owns it";
 
-constexpr char kUnknown[] =
+constexpr char kUnknownToDriver[] =
     "the driver knows no such allocation: what another process exported is closed by "
     "cuIpcCloseMemHandle, a module's variable goes with the module, and what was freed is gone; "
     "the buffer still owns it: Leak() it";
@@ -580,7 +580,7 @@ EndOutcome OwnedMemory::TryFreeAtOnce() noexcept {
   const EndOutcome ended = EndIn(range_.context, [&] { return GiveBack(*driver); });
   if (ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
   const bool is_others = ended.code == CUDA_ERROR_INVALID_VALUE && kind_ == Kind::kDevice;
-  return Settle(ended.code, is_others ? kUnknown : ended.reason);
+  return Settle(ended.code, is_others ? kUnknownToDriver : ended.reason);
 }
 
 EndOutcome OwnedMemory::SettleGone() noexcept {

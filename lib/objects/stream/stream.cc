@@ -90,7 +90,7 @@ const char* ImportAdvice(CUresult code) {
     case CUDA_ERROR_INVALID_VALUE:
       return ": the bytes are no handle of an event";
     case CUDA_ERROR_MAP_FAILED:
-      return ": the exporter has destroyed it, or has ended";
+      return ": the exporter has destroyed it, or has ended, or the bytes are no handle";
     default:
       return "";
   }

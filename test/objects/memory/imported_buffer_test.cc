@@ -16,6 +16,7 @@
 #include "cuguest/incident.h"
 #include "cuguest/objects/copy.h"
 #include "test/objects/memory/buffers.h"
+#include "test/support/advised.h"
 #include "test/support/peer.h"
 
 BOOST_AUTO_TEST_SUITE(imported_buffer)
@@ -313,7 +314,9 @@ BOOST_AUTO_TEST_CASE(device_buffer_does_not_adopt_it) {
   const Undisturbed undisturbed;
   Bytes buffer = Imported(owner, PartOf(peer));
   REFUSES(DeviceBuffer<unsigned char>::Adopt(buffer.get(), kAll).status(), kInvalidArgument,
-          "device memory of device 0", "opened from another process", "cuIpcCloseMemHandle");
+          "device memory of device 0", "opened from another process",
+          Advised("is closed by cuIpcCloseMemHandle (see ImportedBuffer), or it is a module's "
+                  "variable; borrow a view"));
   REFUSES(DeviceBuffer<unsigned char>::AdoptAsync(buffer.get(), kAll, Ref(owner)).status(),
           kInvalidArgument, "opened from another process");
   BOOST_TEST((DeviceView<unsigned char>::Borrow(buffer.get(), kAll).ok()));
@@ -327,7 +330,8 @@ BOOST_AUTO_TEST_CASE(adopted_all_the_same, *OnlySim()) {
   Sim::FailCall("cuPointerGetAttribute", 1, CUDA_ERROR_INVALID_VALUE);
   auto adopted = DeviceBuffer<unsigned char>::Adopt(buffer.get(), kAll).value();
   Sim::ClearFaults();
-  REFUSES(adopted.Release(), kInvalidArgument, "cuIpcCloseMemHandle", "Leak() it");
+  REFUSES(adopted.Release(), kInvalidArgument, "cuIpcCloseMemHandle",
+          Advised("the buffer still owns it: Leak() it"));
   BOOST_TEST(adopted.Leak().size() == kAll);
   SUCCEEDS(buffer.Release());
 }

@@ -11,6 +11,7 @@
 #include "cuguest/objects/peer_access.h"
 #include "cuguest/objects/pitched_view.h"
 #include "test/objects/memory/memories.h"
+#include "test/support/advised.h"
 
 BOOST_AUTO_TEST_SUITE(reach)
 
@@ -47,14 +48,11 @@ bool IsOfPool(Kind kind) { return kind == kPool || kind == kPoolPeer || kind == 
 // Whether a device has to be given access and was not, to copy, and to fill.
 bool IsShut(Kind kind) { return kind == kPool || kind == kPoolPeer || kind == kMapped; }
 bool IsShutToFills(Kind kind) { return IsShut(kind) || kind == kAlloc; }
+bool IsShut(Kind kind, bool fills) { return fills ? IsShutToFills(kind) : IsShut(kind); }
 // What gives access.
 const char* KeyOf(Kind kind) {
   if (IsOfPool(kind)) return "cuMemPoolSetAccess";
   return kind == kMapped ? "cuMemSetAccess" : "PeerAccess::Enable";
-}
-
-CUmemAccessDesc AccessOf(int device) {
-  return {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 }
 
 // kBytes of a kind, made in `owner` of device 0.
@@ -64,11 +62,8 @@ class Memory {
     owner.Enter();
     Make(owner);
     SetStack({});
-    if (kind == kPeer || kind == kPoolPeer) {
-      absl::StatusOr<PeerAccess> access = PeerAccess::Enable(second.ref(), owner.ref());
-      BOOST_TEST_REQUIRE(access.ok(), access.status().ToString());
-      peer_.emplace(*std::move(access));
-    }
+    if (kind == kPeer || kind == kPoolPeer) EnablePeers(owner, second);
+    if (kind == kPoolAccess || kind == kBoth) GiveAccess(owner, second);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -81,6 +76,19 @@ class Memory {
     if (pool_ != nullptr) OK(RAW(cuMemPoolDestroy)(pool_));
   }
 
+  // As KeyOf() says.
+  void GiveAccess(const Owner& owner, const Owner& second) {
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1},
+                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    if (pool_ != nullptr) {
+      OK(RAW(cuMemPoolSetAccess)(pool_, &access, 1));
+    } else if (range_) {
+      OK(RAW(cuMemSetAccess)(at_, kUnit, &access, 1));
+    } else {
+      EnablePeers(owner, second);
+    }
+  }
+
   View view() const {
     const absl::StatusOr<View> view = View::Borrow(at_, kCount);
     BOOST_TEST_REQUIRE(view.ok(), view.status().ToString());
@@ -88,6 +96,11 @@ class Memory {
   }
 
  private:
+  void EnablePeers(const Owner& owner, const Owner& second) {
+    absl::StatusOr<PeerAccess> access = PeerAccess::Enable(second.ref(), owner.ref());
+    BOOST_TEST_REQUIRE(access.ok(), access.status().ToString());
+    peer_.emplace(*std::move(access));
+  }
   void Make(const Owner& owner) {
     void* host = nullptr;
     switch (kind_) {
@@ -99,12 +112,9 @@ class Memory {
         at_ = AddressOf(host);
         break;
       case kMapped:
-      case kBoth: {
+      case kBoth:
         at_ = range_.emplace(1).Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-        const CUmemAccessDesc second = AccessOf(1);
-        if (kind_ == kBoth) OK(RAW(cuMemSetAccess)(at_, kUnit, &second, 1));
         break;
-      }
       case kAlloc:
       case kPeer:
         OK(RAW(cuMemAlloc)(&at_, kBytes));
@@ -120,8 +130,6 @@ class Memory {
     OK(RAW(cuMemPoolCreate)(&pool_, &properties));
     OK(RAW(cuMemAllocFromPoolAsync)(&at_, kBytes, pool_, owner.stream()));
     OK(RAW(cuStreamSynchronize)(owner.stream()));
-    const CUmemAccessDesc second = AccessOf(1);
-    if (kind_ == kPoolAccess) OK(RAW(cuMemPoolSetAccess)(pool_, &second, 1));
   }
 
   const Kind kind_;
@@ -205,7 +213,8 @@ const InStream kInStream[] = {
 // Refused, with the reason and what to do.
 void CheckRefusal(const absl::Status& status, Kind kind) {
   REFUSES(status, kInvalidArgument, "in a context of device 1", "of device 0",
-          "use a context or a stream of device 0", KeyOf(kind));
+          Advised("use a context or a stream of device "), Advised(", or give access with "),
+          KeyOf(kind));
 }
 
 void CheckStream(const InStream& each, const Pair& two, const StreamRef& stream, bool works,
@@ -223,24 +232,24 @@ void CheckStream(const InStream& each, const Pair& two, const StreamRef& stream,
   }
 }
 
-// What is refused is refused before the graph is launched, and the capture survives.
-void CheckCaptured(const InStream& each, const Pair& two, const Owner& owner, bool works) {
+// What is refused is refused at the call, and the capture goes on without it.
+void CheckCaptured(const InStream& each, const Pair& two, const Owner& owner, bool works,
+                   Kind kind) {
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
   OK(RAW(cuStreamBeginCapture)(owner.stream(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   const absl::Status status = each.call(two, Ref(owner));
   OK(RAW(cuStreamEndCapture)(owner.stream(), &graph));
   owner.Enter();
-  const CUresult instantiated = RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0);
+  OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
   if (works) {
     SUCCEEDS(status);
-    OK(instantiated);
     OK(RAW(cuGraphLaunch)(executable, owner.stream()));
     OK(RAW(cuStreamSynchronize)(owner.stream()));
   } else {
-    BOOST_TEST((!status.ok() || instantiated == CUDA_ERROR_INVALID_VALUE));
+    CheckRefusal(status, kind);
   }
-  if (executable != nullptr) OK(RAW(cuGraphExecDestroy)(executable));
+  OK(RAW(cuGraphExecDestroy)(executable));
   OK(RAW(cuGraphDestroy)(graph));
   SetStack({});
 }
@@ -306,12 +315,35 @@ BOOST_AUTO_TEST_CASE(in_a_stream_of_either_device, *NeedsPeers()) {
     for (const InStream& each : kInStream) {
       BOOST_TEST_CONTEXT(each.name) {
         const Undisturbed undisturbed;
-        const bool shut = each.fills ? IsShutToFills(kind) : IsShut(kind);
+        const bool shut = IsShut(kind, each.fills);
         CheckStream(each, two, Ref(first), true, kind);
         CheckStream(each, two, Ref(second), !shut, kind);
       }
     }
   });
+}
+
+// What the refusals advise, in a stream of device 1: one of device 0 does it, and so does that one
+// with access.
+BOOST_AUTO_TEST_CASE(advice_is_followed, *NeedsPeers()) {
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
+  const Owner first(0);
+  const Owner second(1);
+  auto own = DeviceBuffer<unsigned>::Allocate(second.ref(), kCount).value();
+  for (const Kind kind : {kAlloc, kPool, kPoolPeer, kMapped}) {
+    for (const InStream& each : kInStream) {
+      if (!IsShut(kind, each.fills)) continue;
+      BOOST_TEST_CONTEXT(kNames[kind] << ", " << each.name) {
+        const Undisturbed undisturbed;
+        Memory memory(kind, first, second);
+        const Pair two{memory.view(), own.view()};
+        CheckStream(each, two, Ref(second), false, kind);
+        CheckStream(each, two, Ref(first), true, kind);
+        memory.GiveAccess(first, second);
+        CheckStream(each, two, Ref(second), true, kind);
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(in_a_capture_of_either_device, *NeedsPeers()) {
@@ -320,9 +352,9 @@ BOOST_AUTO_TEST_CASE(in_a_capture_of_either_device, *NeedsPeers()) {
     for (const InStream& each : kInStream) {
       BOOST_TEST_CONTEXT(each.name) {
         const Undisturbed undisturbed;
-        const bool shut = each.fills ? IsShutToFills(kind) : IsShut(kind);
-        CheckCaptured(each, two, first, true);
-        CheckCaptured(each, two, second, !shut);
+        const bool shut = IsShut(kind, each.fills);
+        CheckCaptured(each, two, first, true, kind);
+        CheckCaptured(each, two, second, !shut, kind);
       }
     }
   });

@@ -11,6 +11,7 @@
 
 #include "cuguest/objects/copy.h"
 #include "test/objects/graph/graphs.h"
+#include "test/support/advised.h"
 
 BOOST_AUTO_TEST_SUITE(scratch_buffer)
 
@@ -38,14 +39,19 @@ Scratch Made(absl::StatusOr<Scratch> scratch) {
   return *std::move(scratch);
 }
 
-// The job of a library without a state: what it leaves of kValue in each counter went through
-// scratch memory.
+// What it leaves of kValue in each counter went through `memory`.
+template <typename Memory>
+absl::Status JobWith(Memory& memory, Counter& counter, const StreamRef& stream) {
+  CUGUEST_RETURN_IF_ERROR(cuguest::FillAsync(memory.view(), 1U, stream));
+  CUGUEST_RETURN_IF_ERROR(
+      Launch(counter.kernel(), counter.shape(), stream, kCount, kValue - 1, memory));
+  return cuguest::CopyAsync(counter.buffer().view(), memory.view(), stream);
+}
+
+// The job of a library without a state.
 absl::Status Job(Counter& counter, const StreamRef& stream) {
   CUGUEST_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Allocate(stream, kCount));
-  CUGUEST_RETURN_IF_ERROR(cuguest::FillAsync(scratch.view(), 1U, stream));
-  CUGUEST_RETURN_IF_ERROR(
-      Launch(counter.kernel(), counter.shape(), stream, kCount, kValue - 1, scratch));
-  CUGUEST_RETURN_IF_ERROR(cuguest::CopyAsync(counter.buffer().view(), scratch.view(), stream));
+  CUGUEST_RETURN_IF_ERROR(JobWith(scratch, counter, stream));
   return scratch.Release();
 }
 
@@ -220,7 +226,10 @@ BOOST_AUTO_TEST_CASE(advice_in_capture_holds, *NeedsDriver(11040, kNodes)) {
   auto kept = DeviceBuffer<unsigned>::AllocateAsync(counter.stream(), kCount).value();
   OK(RAW(cuStreamBeginCapture)(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
   REFUSES(DeviceBuffer<unsigned>::AllocateAsync(counter.stream(), kCount).status(),
-          kFailedPrecondition, "take a ScratchBuffer (scratch_buffer.h)", "before the capture");
+          kFailedPrecondition,
+          Advised("for one call take a ScratchBuffer (scratch_buffer.h), which the graph allocates "
+                  "and frees; other memory that the graph uses must outlive it, so allocate that "
+                  "before the capture, and keep it with the graph"));
   SUCCEEDS(Job(counter, counter.stream()));
   SUCCEEDS(cuguest::FillAsync(kept.view(), kOthers, counter.stream()));
   REFUSES(kept.Release(), kFailedPrecondition, "when the capture is over");
@@ -286,9 +295,12 @@ BOOST_AUTO_TEST_CASE(graph_with_scratch_is_not_copied, *NeedsDriver(11040, kNode
       (RAW(cuGraphAddChildGraphNode)(&node, parent, nullptr, 0, graph.get()) != CUDA_SUCCESS));
   OK(RAW(cuGraphDestroy)(parent));
   ExecutableGraph ready = graph.Instantiate().value();
-  REFUSES(graph.Instantiate().status(), kUnimplemented, "one ExecutableGraph at a time",
-          "release that");
+  REFUSES(graph.Instantiate().status(), kUnimplemented,
+          Advised("one ExecutableGraph at a time: release that, or capture the work again"));
   SUCCEEDS(ready.Launch(counter.stream()));
+  BOOST_TEST(counter.Took());
+  ExecutableGraph captured_again = CapturedGraph(counter).Instantiate().value();
+  SUCCEEDS(captured_again.Launch(counter.stream()));
   BOOST_TEST(counter.Took());
   SUCCEEDS(ready.Release());
   ExecutableGraph again = graph.Instantiate().value();
@@ -351,7 +363,8 @@ BOOST_AUTO_TEST_CASE(kept_beyond_its_capture, *NeedsDriver(11040, kNodes)) {
     dropped.reset();
     BOOST_TEST(Left() == 1u);
     REFUSES(released.Release(), kFailedPrecondition, "CUDA_ERROR_ILLEGAL_STATE",
-            "before the capture ends", "cuMemFreeAsync after each launch");
+            Advised("the second launch fails; release it before the capture ends, or free it by "
+                    "cuMemFreeAsync after each launch"));
     BOOST_TEST(released.empty());
     if (captures_again) {
       CUgraph next = nullptr;
@@ -360,9 +373,49 @@ BOOST_AUTO_TEST_CASE(kept_beyond_its_capture, *NeedsDriver(11040, kNodes)) {
       OK(RAW(cuGraphDestroy)(next));
     }
     ExecutableGraph ready = graph.Instantiate().value();
-    for (int i = 0; i < 2; ++i) {  // as the text says
+    for (int i = 0; i < 2; ++i) {
       SUCCEEDS(ready.Launch(counter.stream()));
       for (const CUdeviceptr pointer : pointers) OK(RAW(cuMemFreeAsync)(pointer, stream));
+      SUCCEEDS(counter.stream().Synchronize());
+    }
+    SUCCEEDS(ready.Launch(counter.stream()));
+    REFUSES(ready.Launch(counter.stream()), kInvalidArgument, "AUTO_FREE_ON_LAUNCH");
+    for (const CUdeviceptr pointer : pointers) OK(RAW(cuMemFreeAsync)(pointer, stream));
+    SUCCEEDS(counter.stream().Synchronize());
+  }
+  ExecutableGraph ready = CapturedGraph(counter).Instantiate().value();  // Job() releases in time
+  for (int i = 0; i < 2; ++i) SUCCEEDS(ready.Launch(counter.stream()));
+  BOOST_TEST(counter.Took());
+}
+
+// A capture goes on when a stream that had joined it is destroyed.
+BOOST_AUTO_TEST_CASE(joined_stream_ends_before_it, *NeedsDriver(12000, "cuCtxGetId")) {
+  Counter counter;
+  cuguest::Event forked = cuguest::Event::Create(counter.ref()).value();
+  cuguest::Event joined = cuguest::Event::Create(counter.ref()).value();
+  for (const bool is_in_time : {false, true}) {
+    Stream second = Stream::Create(counter.ref()).value();
+    CaptureScope capture = CaptureScope::Begin(counter.stream()).value();
+    SUCCEEDS(forked.Record(counter.stream()));
+    SUCCEEDS(second.ref().WaitFor(forked));
+    Scratch scratch = Made(Scratch::Allocate(second, kCount));
+    const CUdeviceptr pointer = scratch.get();
+    if (is_in_time) SUCCEEDS(scratch.Release());
+    SUCCEEDS(joined.Record(second));
+    SUCCEEDS(counter.stream().WaitFor(joined));
+    second = Stream();
+    if (!is_in_time) {
+      REFUSES(scratch.Release(), kFailedPrecondition,
+              Advised("if the stream had joined a capture, the graph allocates the memory at each "
+                      "launch and does not free it: release it before the stream ends"));
+      BOOST_TEST(scratch.empty());
+    }
+    const Graph graph = capture.End().value();
+    BOOST_TEST(MemoryNodes(graph.get()) == (is_in_time ? 2U : 1U));
+    ExecutableGraph ready = graph.Instantiate().value();
+    for (int i = 0; i < 2; ++i) {
+      SUCCEEDS(ready.Launch(counter.stream()));
+      if (!is_in_time) OK(RAW(cuMemFreeAsync)(pointer, counter.stream().get()));
       SUCCEEDS(counter.stream().Synchronize());
     }
   }
@@ -408,7 +461,8 @@ BOOST_AUTO_TEST_CASE(per_thread_stream_of_another_thread, *NeedsDriver(11040, kN
   OK(RAW(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED));
   Scratch scratch = Made(Scratch::Allocate(stream, kCount));
   std::thread([&] {
-    REFUSES(scratch.Release(), kFailedPrecondition, "per-thread stream of another thread");
+    REFUSES(scratch.Release(), kFailedPrecondition, "per-thread stream of another thread",
+            Advised("release it on that thread, while it captures"));
   }).join();
   SUCCEEDS(scratch.Release());
   OK(EndCapture(stream.get()));
@@ -488,29 +542,44 @@ BOOST_AUTO_TEST_CASE(from_a_stream_callback, *NeedsDriver(11040, kNodes)) {
   BOOST_TEST(MemoryNodes(graph.get()) == 4u);
 }
 
-// A driver or a device that cannot have such nodes is not asked, and the capture goes on.
+// A driver or a device that cannot have such nodes is not asked, the text says `why`, and the
+// capture goes on with other memory.
+void CheckWithoutNodes(Counter& counter, const char* why) {
+  auto kept = DeviceBuffer<unsigned>::Allocate(counter.ref(), kCount).value();
+  CaptureScope capture = CaptureScope::Begin(counter.stream()).value();
+  cuguest_test::BeginCount();
+  REFUSES(Scratch::Allocate(counter.stream(), kCount).status(), kUnimplemented, why,
+          Advised("use memory that was allocated before the capture and is kept as long as the "
+                  "graph: the caller's, or a DeviceBuffer"));
+  BOOST_TEST(Sim::Calls("cuMemAllocAsync") == 0u);
+  SUCCEEDS(JobWith(kept, counter, counter.stream()));
+  const Graph graph = capture.End().value();
+  if (!HasDriver(11040)) return;  // which has no ExecutableGraph
+  ExecutableGraph ready = graph.Instantiate().value();
+  for (int i = 0; i < 2; ++i) {
+    SUCCEEDS(ready.Launch(counter.stream()));
+    BOOST_TEST(counter.Took());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(device_without_memory_pools, *OnlySim() * NeedsDriver(11040, kNodes)) {
   Counter counter;
   const Undisturbed undisturbed;
   Sim::SupportMemoryPools(false);
   REFUSES(Scratch::Allocate(counter.stream(), kCount).status(), kUnimplemented,
-          "DeviceBuffer::Allocate() needs none");
-  {
-    const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
-    cuguest_test::BeginCount();
-    REFUSES(Scratch::Allocate(counter.stream(), kCount).status(), kUnimplemented, "memory pools",
-            "before the capture");
-    BOOST_TEST(Sim::Calls("cuMemAllocAsync") == 0u);
-  }
+          Advised("DeviceBuffer::Allocate() needs none"));
+  CheckWithoutNodes(counter, "memory pools");
   Sim::SupportMemoryPools(true);
-  SUCCEEDS(DeviceBuffer<int>::Allocate(counter.ref(), kCount).status());
 }
 
 BOOST_AUTO_TEST_CASE(driver_without_memory_nodes, *NeedsDriverBefore(11040, kNodes)) {
   Counter counter;
-  const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
-  REFUSES(Scratch::Allocate(counter.stream(), kCount).status(), kUnimplemented,
-          HasDriver(11020) ? "CUDA 11.4" : "cuMemAllocAsync");
+  if (HasDriver(11020)) {
+    CheckWithoutNodes(counter, "CUDA 11.4");
+  } else {
+    REFUSES(Scratch::Allocate(counter.stream(), kCount).status(), kUnimplemented,
+            "cuMemAllocAsync");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12000, "cuCtxGetId")) {
