@@ -141,7 +141,7 @@ inline absl::StatusOr<cudaExecutionContext_t> OfGreen(const ContextRef& context,
         "driver's. "
         "Make it by cudaGreenCtxCreate, and ask runtime::ContextOf() for its context");
   }
-  return CastComparedToRuntime(context.get());
+  return CastComparedToRuntime<cudaExecutionContext_t>(context.get());
 }
 
 }  // namespace impl

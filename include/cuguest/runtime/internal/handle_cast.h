@@ -58,20 +58,18 @@ inline CUstream SpecialStream(cuuint64_t number) noexcept {
   return reinterpret_cast<CUstream>(number);
 }
 
-#if CUDART_VERSION >= 13010 || defined(CUGUEST_RUNTIME_DECLARES_EXECUTION_CONTEXTS)
-
-// No document says that an execution context and a CUcontext are one value, so this asks one that
-// is known in both APIs.
-inline bool IsSameValue(cudaExecutionContext_t execution, CUcontext context) noexcept {
+// No document says that an execution context (cudaExecutionContext_t, which not every runtime has)
+// and a CUcontext are one value, so this asks one that is known in both APIs.
+template <typename Execution>
+bool IsSameValue(Execution execution, CUcontext context) noexcept {
   return reinterpret_cast<std::uintptr_t>(execution) == reinterpret_cast<std::uintptr_t>(context);
 }
 // Requires: IsSameValue() of another one of the device.
 // Source: docs/guarantees.md; test/runtime/execution_context_test.cc.
-inline cudaExecutionContext_t CastComparedToRuntime(CUcontext context) noexcept {
-  return reinterpret_cast<cudaExecutionContext_t>(context);
+template <typename Execution>
+Execution CastComparedToRuntime(CUcontext context) noexcept {
+  return reinterpret_cast<Execution>(context);
 }
-
-#endif
 
 }  // namespace impl
 
