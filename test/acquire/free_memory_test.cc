@@ -44,7 +44,8 @@ CUresult Ask(Device device, size_t* free, size_t* total, IfInactive if_inactive)
   const int code = cuguest_free_memory(device.get(), create, free, total);
   const ErrorOr<FreeMemory> memory = GetFreeMemory(device, if_inactive);
   BOOST_TEST(int{memory.error().code} == code);
-  if (memory.ok() && free != nullptr) BOOST_TEST(memory->free == *free);
+  // Other processes may use a real device meanwhile.
+  if (memory.ok() && free != nullptr) BOOST_TEST((memory->free == *free || !Sim::IsActive()));
   if (memory.ok() && total != nullptr) BOOST_TEST(memory->total == *total);
   return CUresult(code);
 }

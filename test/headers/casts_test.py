@@ -17,7 +17,7 @@ DRIVERS = (r"CU(?:context|stream|event|module|function|kernel|library|array|mipm
            r"|graphNode|graphExec|graphicsResource|userObject|memoryPool|greenCtx|deviceptr|linkState|devResourceDesc"
            r"|externalMemory|externalSemaphore|asyncCallbackHandle|logsCallbackHandle)")
 RUNTIMES = r"cuda(?!Error_t)\w+_t"
-TEMPLATED = "Drivers|Runtimes"  # of the one header
+TEMPLATED = "Drivers|Runtimes|Execution"  # of the one header
 NAMED = re.compile(rf"\b(reinterpret_cast|static_cast|bit_cast)<\s*(?:const\s+)?({DRIVERS}|{RUNTIMES}|{TEMPLATED})\s*\*?\s*>"
                    rf"\s*\(")
 C_STYLE = re.compile(rf"\(\s*({DRIVERS}|{RUNTIMES})\s*\)\s*[\w(&*]")

@@ -71,9 +71,7 @@ absl::Status CheckTexels(const MemoryRange& memory, const TextureObject::Texels&
                          std::size_t element) {
   if (element == 0) {
     return absl::UnimplementedError(
-        absl::StrCat(MemoryText(memory, texels),
-                     ": texels of this format have no size here; use the form that "
-                     "takes a CUDA_RESOURCE_DESC"));
+        absl::StrCat(MemoryText(memory, texels), ": texels of this format have no size here"));
   }
   if (texels.width == 0 || memory.bytes == 0) {
     return absl::InvalidArgumentError(absl::StrCat(MemoryText(memory, texels), ": no texels"));

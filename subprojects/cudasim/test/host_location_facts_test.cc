@@ -254,6 +254,10 @@ BOOST_AUTO_TEST_CASE(host_pool_allocations_have_buffer_ids) {
     };
     ids[i] = id_at(0);
     BOOST_TEST(ids[i] != 0u);
+    // It is told no address where it starts: the first one of the pool 0, the second 0x1000.
+    const auto start = Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointers[i]);
+    BOOST_TEST(start == (i == 0 ? 0u : 4096u));
+    BOOST_TEST(Attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointers[i]) == 4096u);
     BOOST_TEST(id_at(256) == ids[i]);
     BOOST_TEST(id_at(4095) == ids[i]);
     BOOST_TEST(id_at(4096) != ids[i]);

@@ -58,17 +58,17 @@ inline CUstream SpecialStream(cuuint64_t number) noexcept {
   return reinterpret_cast<CUstream>(number);
 }
 
-// No document says that an execution context and a CUcontext are one value, so this asks one that
-// is known in both APIs. Runtimes below 13.1 have no such type.
-template <typename ExecutionContext>
-bool IsSameValue(ExecutionContext* execution, CUcontext context) noexcept {
+// No document says that an execution context (cudaExecutionContext_t, which not every runtime has)
+// and a CUcontext are one value, so this asks one that is known in both APIs.
+template <typename Execution>
+bool IsSameValue(Execution execution, CUcontext context) noexcept {
   return reinterpret_cast<std::uintptr_t>(execution) == reinterpret_cast<std::uintptr_t>(context);
 }
 // Requires: IsSameValue() of another one of the device.
 // Source: docs/guarantees.md; test/runtime/execution_context_test.cc.
-template <typename ExecutionContext>
-ExecutionContext CastComparedToRuntime(CUcontext context) noexcept {
-  return reinterpret_cast<ExecutionContext>(context);
+template <typename Execution>
+Execution CastComparedToRuntime(CUcontext context) noexcept {
+  return reinterpret_cast<Execution>(context);
 }
 
 }  // namespace impl

@@ -100,7 +100,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return Value(allocation.kind == MemoryKind::kDevice);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      if (allocation.lies_on_host && !mapped) return Value(CUdeviceptr{0});
+      if (allocation.lies_on_host && !mapped) return Value(CUdeviceptr{allocation.range_base});
       return Value(CUdeviceptr{mapped ? allocation.range_base : allocation.base});
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return Value(mapped ? allocation.range_size : allocation.size);

@@ -165,6 +165,9 @@ Allocation AllocationOf(CUmemoryPool handle, const Pool& pool, size_t bytes) {
   allocation.size = bytes;
   allocation.device = pool.device;
   allocation.lies_on_host = pool.lies_on_host;
+  // What a driver says is the start is where it lies in what the pool has taken (measured on an
+  // H200, driver 580.159.04).
+  if (pool.lies_on_host) allocation.range_base = pool.used.current;
   return allocation;
 }
 

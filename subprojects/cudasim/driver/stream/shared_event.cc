@@ -64,7 +64,7 @@ CUresult SharedEvent::Open(const CUipcEventHandle& handle, std::shared_ptr<Share
   ExportedEvent exported;
   std::memcpy(static_cast<void*>(&exported), &handle, sizeof(exported));
   if (std::memcmp(exported.magic, kEventMagic, sizeof(kEventMagic)) != 0)
-    return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_ERROR_MAP_FAILED;
   if (exported.file.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
   void* const page = MapShared(exported.file, kPage);
   if (page == nullptr) return CUDA_ERROR_MAP_FAILED;
