@@ -106,9 +106,11 @@ std::vector<Call> Events() {
       {"Event::Adopt: no event", kRefused,
        [](const Things& t) { return Event::Adopt(nullptr, t.home.ref(), CU_EVENT_DEFAULT); }},
       {"Event::Export", kOk,
-       [](const Things& t) {
-         const absl::StatusOr<Event> event = Event::Create(t.home.ref(), kForProcesses);
-         return event.ok() ? event->Export().status() : event.status();
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<Event> event = Event::Create(t.home.ref(), kForProcesses);
+         if (!event.ok()) return event.status();
+         const absl::Status status = event->Export().status();
+         return {status, std::make_shared<Event>(*std::move(event))};
        }},
       {"Event::Export: made for this process", kRefused,
        [](const Things& t) { return t.event.Export().status(); }},

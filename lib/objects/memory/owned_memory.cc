@@ -225,30 +225,35 @@ absl::Status CheckValues(const void* values, std::size_t count) {
       "copy ", count, " elements to new device memory: the pointer to the host's is null"));
 }
 
-// Whether the driver says that cuMemFree would not free it: memory of another process, or a
-// variable. Where it exports nothing at all (CUDA Driver API, cuIpcGetMemHandle) it says nothing.
-bool IsOthers(const ObjectDriver& driver, const MemoryDescription& memory) {
-  if (memory.kind != MemoryDescription::Kind::kDevice) return false;
+// Refuses what the driver says that it does not export: cuMemFree does not free memory of another
+// process, nor a variable. Where the device exports nothing at all (CUDA Driver API,
+// cuIpcGetMemHandle), or the driver does not know the attribute, nothing is known.
+absl::Status CheckOwn(const ObjectDriver& driver, const MemoryDescription& memory) {
+  if (memory.kind != MemoryDescription::Kind::kDevice) return absl::OkStatus();
   unsigned is_exportable = 0;  // a driver writes one byte, or four
+  CUresult code = driver.PointerGetAttribute(
+      &is_exportable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory.pointer);
+  if (code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && is_exportable != 0)) {
+    return absl::OkStatus();
+  }
   int exports = 0;
-  return driver.PointerGetAttribute(&is_exportable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
-                                    memory.pointer) == CUDA_SUCCESS &&
-         is_exportable == 0 &&
-         driver.DeviceGetAttribute(&exports, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
-                                   memory.device->get()) == CUDA_SUCCESS &&
-         exports != 0;
+  if (code == CUDA_SUCCESS) {
+    code = driver.DeviceGetAttribute(&exports, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
+                                     memory.device->get());
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "adopt", memory.ToString());
+  if (exports == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "adopt ", memory.ToString(),
+      ": it was opened from another process, and is closed by cuIpcCloseMemHandle (see "
+      "ImportedBuffer), or it is a module's variable; borrow a view"));
 }
 
 // Whether it is where an allocation starts, of a kind that is freed by its pointer.
 absl::Status CheckAdoptable(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
-  if (IsOthers(*driver, memory)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "adopt ", memory.ToString(),
-        ": it was opened from another process, and is closed by cuIpcCloseMemHandle (see "
-        "ImportedBuffer), or it is a module's variable; borrow a view"));
-  }
+  CUGUEST_RETURN_IF_ERROR(CheckOwn(*driver, memory));
   if (memory.kind == MemoryDescription::Kind::kPinnedHost ||
       memory.kind == MemoryDescription::Kind::kVirtual) {
     return absl::InvalidArgumentError(absl::StrCat(
