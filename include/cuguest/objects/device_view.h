@@ -50,8 +50,7 @@ class DeviceView {
   ///                              context), too short, or not aligned for T; more bytes than a
   ///                              size_t holds. The message says what is there.
   ///         kFailedPrecondition  virtual memory of which the view's device may not read some, or
-  ///         not
-  ///                              write it for non-const T; the text has the mapping
+  ///                              may not write some for non-const T; the text has the mapping
   /// Cost:   that of Describe(). For each further mapping two driver calls, and a third where it is
   ///         of another device's memory; mappings are of 2 MiB at least. Three more for memory that
   ///         a pool has on the host.

@@ -61,9 +61,9 @@ class ScratchBuffer {
   ///         kFailedPrecondition  the stream's capture was invalidated; or it is stream 0, and a
   ///                              blocking stream of its context captures
   ///         kResourceExhausted   out of memory; in a capture as CaptureScope::Allocate()
-  ///         kUnimplemented       a driver below CUDA 11.2, in a capture below 11.4; a device
-  ///         without
-  ///                              pools; a capture into the graph of a child node or of a condition
+  ///         kUnimplemented       a driver below CUDA 11.2, in a capture below 11.4; a device that
+  ///                              has no pools; a capture into the graph of a child node or of a
+  ///                              condition
   ///         The text of the last one says what to use instead.
   /// Cost:   outside of a capture that of DeviceBuffer::AllocateAsync(); in one 13 driver calls,
   ///         below CUDA 13.0 up to four more. On a special stream as StreamRef says.

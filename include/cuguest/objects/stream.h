@@ -261,9 +261,10 @@ class CUGUEST_API Event {
   /// Errors: those of ContextGuard, and as follows; nothing is held then.
   ///         kFailedPrecondition  CUDA_ERROR_INVALID_CONTEXT: this process exported it. Use that
   ///                              Event
-  ///         kInvalidArgument     the bytes are no handle of an event
   ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuIpcOpenEventHandle
-  ///         the driver's code    the exporter has destroyed it or has ended
+  ///         the driver's code    CUDA_ERROR_MAP_FAILED: the exporter has destroyed it or has
+  ///         ended,
+  ///                              or the bytes are no handle
   /// Cost:   as Export().
   /// Source: CUDA Driver API, cuIpcOpenEventHandle; docs/guarantees.md.
   [[nodiscard]] static absl::StatusOr<Event> Import(const ContextRef& context,
@@ -290,9 +291,8 @@ class CUGUEST_API Event {
   /// In a capturing stream this marks a place in the capture instead, good for WaitFor() and
   /// nothing else until the event is recorded outside again.
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
-  ///         kFailedPrecondition  the stream's capture was invalidated and not ended; or it
-  ///         captures
-  ///                              and the event is of CU_EVENT_INTERPROCESS
+  ///         kFailedPrecondition  the stream's capture was invalidated and not ended; or it is
+  ///                              active, and the event is of CU_EVENT_INTERPROCESS
   /// Cost:   three driver calls; four if the stream's context is another one.
   absl::Status Record(const StreamRef& stream);
 
