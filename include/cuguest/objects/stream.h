@@ -262,9 +262,8 @@ class CUGUEST_API Event {
   ///         kFailedPrecondition  CUDA_ERROR_INVALID_CONTEXT: this process exported it. Use that
   ///                              Event
   ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuIpcOpenEventHandle
-  ///         the driver's code    CUDA_ERROR_MAP_FAILED: the exporter has destroyed it or has
-  ///         ended,
-  ///                              or the bytes are no handle
+  ///         the driver's code    CUDA_ERROR_MAP_FAILED: the exporter has destroyed it, or has
+  ///                              ended, or the bytes are no handle
   /// Cost:   as Export().
   /// Source: CUDA Driver API, cuIpcOpenEventHandle; docs/guarantees.md.
   [[nodiscard]] static absl::StatusOr<Event> Import(const ContextRef& context,
