@@ -86,8 +86,7 @@ class CUGUEST_API Module {
   ///                           options; for PTX the text has the compiler's error log
   ///         kUnimplemented    PTX of a newer toolkit than the driver's: the log has both versions
   ///         kFailedPrecondition  the image has nothing for any of the devices, as far as the
-  ///         driver
-  ///                           says so here: the text has theirs, and what the image is for
+  ///                           driver says so here: the text has theirs, and what the image is for
   /// Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
   ///         driver's cache has it.
   [[nodiscard]] static absl::StatusOr<Module> Load(const CodeImage& image,
