@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(capture_that_another_thread_ends) {
   std::thread([&] { SUCCEEDS(relaxed.End().status()); }).join();
 }
 
-BOOST_AUTO_TEST_CASE(graph_is_instantiated_anew) {
+BOOST_AUTO_TEST_CASE(graph_is_instantiated_anew, *NeedsDriver(12000, "cuGraphExecUpdate_v2")) {
   Counter counter;
   const auto captured = [&](int launches) {
     CaptureScope capture = BeginCapture(counter.stream());

@@ -46,7 +46,8 @@ using cuguest::PeerAccess;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(value_of_the_parameters_type) {
+BOOST_AUTO_TEST_CASE(value_of_the_parameters_type,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   Counter counter;
   const auto launched = [&](auto value) {
     return Launch(counter.kernel(), counter.shape(), counter.stream(), kCount, value,
@@ -59,7 +60,8 @@ BOOST_AUTO_TEST_CASE(value_of_the_parameters_type) {
   BOOST_TEST(counter.Took());
 }
 
-BOOST_AUTO_TEST_CASE(struct_with_the_devices_layout) {
+BOOST_AUTO_TEST_CASE(struct_with_the_devices_layout,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   Bench<unsigned char> bench(4096);
   const Module module = LoadLayoutKernels(bench.ref());
   const auto launched = [&](const char* name, const auto& value) {

@@ -227,20 +227,19 @@ absl::Status CheckValues(const void* values, std::size_t count) {
 
 // Refuses what the driver says that it does not export: cuMemFree does not free memory of another
 // process, nor a variable. Where the device exports nothing at all (CUDA Driver API,
-// cuIpcGetMemHandle), or the driver does not know the attribute, nothing is known.
+// cuIpcGetMemHandle), or the driver does not know one of the attributes (the device's: below CUDA
+// 12.0), nothing is known.
 absl::Status CheckOwn(const ObjectDriver& driver, const MemoryDescription& memory) {
   if (memory.kind != MemoryDescription::Kind::kDevice) return absl::OkStatus();
   unsigned is_exportable = 0;  // a driver writes one byte, or four
   CUresult code = driver.PointerGetAttribute(
       &is_exportable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory.pointer);
-  if (code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && is_exportable != 0)) {
-    return absl::OkStatus();
-  }
   int exports = 0;
-  if (code == CUDA_SUCCESS) {
+  if (code == CUDA_SUCCESS && is_exportable == 0) {
     code = driver.DeviceGetAttribute(&exports, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
                                      memory.device->get());
   }
+  if (code == CUDA_ERROR_INVALID_VALUE) return absl::OkStatus();
   CUGUEST_RETURN_IF_CUDA_ERROR(code, "adopt", memory.ToString());
   if (exports == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

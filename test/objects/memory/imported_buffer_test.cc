@@ -308,7 +308,8 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(device_buffer_does_not_adopt_it) {
+BOOST_AUTO_TEST_CASE(device_buffer_does_not_adopt_it,
+                     *NeedsDriver(12000, "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED")) {
   Peer peer;
   const Owner owner;
   const Undisturbed undisturbed;
@@ -327,12 +328,14 @@ BOOST_AUTO_TEST_CASE(adopted_all_the_same, *OnlySim()) {
   Peer peer;
   const Owner owner;
   Bytes buffer = Imported(owner, PartOf(peer));
-  Sim::FailCall("cuPointerGetAttribute", 1, CUDA_ERROR_INVALID_VALUE);
-  auto adopted = DeviceBuffer<unsigned char>::Adopt(buffer.get(), kAll).value();
-  Sim::ClearFaults();
-  REFUSES(adopted.Release(), kInvalidArgument, "cuIpcCloseMemHandle",
-          Advised("the buffer still owns it: Leak() it"));
-  BOOST_TEST(adopted.Leak().size() == kAll);
+  for (const char* entry : {"cuPointerGetAttribute", "cuDeviceGetAttribute"}) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_INVALID_VALUE);
+    auto adopted = DeviceBuffer<unsigned char>::Adopt(buffer.get(), kAll).value();
+    Sim::ClearFaults();
+    REFUSES(adopted.Release(), kInvalidArgument, "cuIpcCloseMemHandle",
+            Advised("the buffer still owns it: Leak() it"));
+    BOOST_TEST(adopted.Leak().size() == kAll);
+  }
   SUCCEEDS(buffer.Release());
 }
 

@@ -346,7 +346,8 @@ BOOST_AUTO_TEST_CASE(advice_is_followed, *NeedsPeers()) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(in_a_capture_of_either_device, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(in_a_capture_of_either_device,
+                     *NeedsPeers() * NeedsDriver(11040, "cuGraphInstantiateWithFlags")) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
   WithEachKind([](Kind kind, const Owner& first, const Owner& second, const Pair& two) {
     for (const InStream& each : kInStream) {
