@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuguest/green_context.h"
+#include "cuguest/primary_context.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
@@ -26,6 +27,7 @@
 #include "test/faults/cc_parameters.h"
 #include "test/runtime/execution_context.h"
 #include "test/runtime/kernels.h"
+#include "test/support/raw_driver.h"
 
 namespace cuguest_faults {
 namespace {
@@ -134,6 +136,27 @@ std::vector<Row> Questions() {
   };
 }
 
+// A primary context that is active meanwhile. The runtime takes a reference of its own, which a
+// reset ends.
+class KeptPrimary {
+ public:
+  explicit KeptPrimary(CUdevice device)
+      : was_active_(cuguest::PrimaryContext::Query(Device::Borrow(device)).active),
+        primary_(cuguest::PrimaryContext::Retain(Device::Borrow(device))),
+        device_(device) {}
+  KeptPrimary(const KeptPrimary&) = delete;
+  KeptPrimary& operator=(const KeptPrimary&) = delete;
+  ~KeptPrimary() {
+    primary_.Release();
+    if (!was_active_) RAW(cuDevicePrimaryCtxReset)(device_);
+  }
+
+ private:
+  bool was_active_;
+  cuguest::PrimaryContext primary_;
+  CUdevice device_;
+};
+
 // Of the runtime of CUDA 13.1 or newer.
 std::vector<Row> ExecutionContexts() {
   if (!cudasim_test::HasExecutionContexts()) return {};
@@ -150,8 +173,8 @@ std::vector<Row> ExecutionContexts() {
               }),
               AsksDriver(), execution),
       MakeRow("ExecutionContextOf", std::function([](Device device) {
-                const auto first = cuguest::PrimaryContext::Retain(Device::Borrow(0));
-                const auto second = cuguest::PrimaryContext::Retain(Device::Borrow(1));
+                const KeptPrimary first(0);
+                const KeptPrimary second(1);
                 return runtime::ExecutionContextOf(device).status();
               }),
               AsksDriver(), ADevice()),

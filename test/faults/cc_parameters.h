@@ -29,6 +29,7 @@ using cuguest::StreamRef;
 
 enum : int {
   kCancelled = static_cast<int>(absl::StatusCode::kCancelled),
+  kInternal = static_cast<int>(absl::StatusCode::kInternal),
   kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument),
   kNotFound = static_cast<int>(absl::StatusCode::kNotFound),
   kNoPermission = static_cast<int>(absl::StatusCode::kPermissionDenied),

@@ -235,7 +235,7 @@ std::vector<Row> Exports() {
               }),
               AsksDriver(), Ref(),
               Among(ThePeer().mail().event,
-                    {Is("is no handle", CUipcEventHandle{}, Expected{kInvalid}.ByDriver())})),
+                    {Is("is no handle", CUipcEventHandle{}, Expected{kInternal}.ByDriver())})),
       MakeRow("Event::Export", std::function([](Event* event) { return event->Export(); }),
               AsksDriver(),
               Owner<Event>(

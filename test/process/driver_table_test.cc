@@ -354,7 +354,7 @@ void TheRecipeListsWhatIsAskedFor() {
 
 // 41 with a driver of 13.0: one is newer, and cuCtxGetDevice is asked for twice.
 constexpr int kLookUps = 41;
-constexpr int kLookUpsOfObjects = 87;
+constexpr int kLookUpsOfObjects = 92;
 
 void AFirstUseLooksUp() {
   Host& host = TheHost();

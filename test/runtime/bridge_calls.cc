@@ -175,17 +175,12 @@ std::vector<Call> Questions() {
 // While the program loads: what the calls are given uses the runtime.
 const bool asked = cudasim_test::AskForExecutionContexts();
 
-// Of the runtime of CUDA 13.1 or newer.
+// Of the runtime of CUDA 13.1 or newer. What succeeds has the runtime take a reference to the
+// primary context, and make driver calls whose faults are the runtime's: execution_context_test.cc
+// has it.
 std::vector<Call> ExecutionContexts() {
   if (!cudasim_test::HasExecutionContexts()) return {};
   return {
-      {"ExecutionContextOf ContextOf: a device", kDepends,
-       [](const Things&) {
-         const auto execution = runtime::ExecutionContextOf(First());
-         if (!execution.ok()) return execution.status();
-         const auto context = runtime::ContextOf(*execution);
-         return context.ok() ? runtime::ExecutionContextOf(*context).status() : context.status();
-       }},
       {"ExecutionContextOf: a user's context", kRefused,
        [](const Things& t) { return runtime::ExecutionContextOf(t.home.ref()).status(); }},
       {"ExecutionContextOf: a destroyed context", kOver,

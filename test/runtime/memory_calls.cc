@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "cuguest/objects/array.h"
+#include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/imported_buffer.h"
@@ -27,6 +28,7 @@ namespace {
 namespace runtime = cuguest::runtime;
 using absl::StatusCode;
 using cuguest::Array;
+using cuguest::CaptureScope;
 using cuguest::Describe;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
@@ -256,13 +258,24 @@ std::vector<Call> ScratchBuffers() {
     absl::StatusOr<Scratch> scratch = Scratch::Allocate(stream, kCount);
     return scratch.ok() ? scratch->Release() : scratch.status();
   };
+  // With a graph of its own, which has what was allocated.
+  const auto in_a_capture = [](const Things& t, const auto& job) {
+    absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(t.stream.ref());
+    if (!capture.ok()) return capture.status();
+    const absl::Status status = job(t.stream.ref());
+    const absl::Status ended = capture->End().status();
+    return status.ok() ? ended : status;
+  };
   return {
       {"ScratchBuffer::Allocate", kOk,
        [](const Things& t) { return Scratch::Allocate(t.stream.ref(), kCount); }},
       {"ScratchBuffer::Allocate: a stream that was handed in", kOk,
        [](const Things& t) { return Scratch::Allocate(t.stream.get(), kCount); }},
       {"ScratchBuffer::Allocate: in a capture", kOk,
-       [](const Things& t) { return Scratch::Allocate(t.capturing.ref(), kCount); }},
+       [in_a_capture](const Things& t) {
+         return in_a_capture(
+             t, [](const StreamRef& stream) { return Scratch::Allocate(stream, kCount).status(); });
+       }},
       {"ScratchBuffer::Allocate: no stream", kRefused,
        [](const Things&) { return Scratch::Allocate(StreamRef(), kCount); }},
       {"ScratchBuffer::Allocate: more than a size_t holds", kRefused,
@@ -272,7 +285,7 @@ std::vector<Call> ScratchBuffers() {
       {"ScratchBuffer::Release", kOk,
        [released](const Things& t) { return released(t.stream.ref()); }},
       {"ScratchBuffer::Release: in a capture", kOk,
-       [released](const Things& t) { return released(t.capturing.ref()); }},
+       [in_a_capture, released](const Things& t) { return in_a_capture(t, released); }},
       {"ScratchBuffer ScratchBuffer::view ScratchBuffer::get ScratchBuffer::data "
        "ScratchBuffer::size ScratchBuffer::size_bytes ScratchBuffer::empty ScratchBuffer::device",
        kOk,
