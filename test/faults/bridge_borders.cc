@@ -147,7 +147,7 @@ class KeptPrimary {
   KeptPrimary(const KeptPrimary&) = delete;
   KeptPrimary& operator=(const KeptPrimary&) = delete;
   ~KeptPrimary() {
-    primary_.Release();
+    static_cast<void>(primary_.Release());
     if (!was_active_) RAW(cuDevicePrimaryCtxReset)(device_);
   }
 
