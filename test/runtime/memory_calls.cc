@@ -259,12 +259,12 @@ std::vector<Call> ScratchBuffers() {
     return scratch.ok() ? scratch->Release() : scratch.status();
   };
   // With a graph of its own, which has what was allocated.
-  const auto in_a_capture = [](const Things& t, const auto& job) {
+  const auto in_a_capture = [](const Things& t, const auto& job) -> Outcome {
     absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(t.stream.ref());
     if (!capture.ok()) return capture.status();
     const absl::Status status = job(t.stream.ref());
-    const absl::Status ended = capture->End().status();
-    return status.ok() ? ended : status;
+    Outcome outcome = status.ok() ? Outcome(capture->End()) : Outcome(status);
+    return Together(std::move(outcome), *std::move(capture));
   };
   return {
       {"ScratchBuffer::Allocate", kOk,
