@@ -149,10 +149,11 @@ std::vector<Row> ExecutionContexts() {
                 return runtime::ContextOf(of).status();
               }),
               AsksDriver(), execution),
-      MakeRow("ExecutionContextOf", std::function([](Device device) {
+      MakeRow("ExecutionContextOf", std::function([](Device device) -> absl::Status {
                 const absl::Status status = runtime::ExecutionContextOf(device).status();
                 // That it is inactive is a matter of the state.
-                return CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT ? absl::OkStatus() : status;
+                return cuguest::CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT ? absl::OkStatus()
+                                                                             : status;
               }),
               AsksDriver(), ADevice()),
   };
