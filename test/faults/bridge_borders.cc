@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuguest/green_context.h"
+#include "cuguest/primary_context.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
@@ -150,10 +151,11 @@ std::vector<Row> ExecutionContexts() {
               }),
               AsksDriver(), execution),
       MakeRow("ExecutionContextOf", std::function([](Device device) -> absl::Status {
+                // Where it is active, the runtime would take a reference to it, and keep that.
+                if (cuguest::PrimaryContext::Query(device).active) return absl::OkStatus();
                 const absl::Status status = runtime::ExecutionContextOf(device).status();
-                // That it is inactive is a matter of the state.
-                return cuguest::CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT ? absl::OkStatus()
-                                                                             : status;
+                const bool is_inactive = cuguest::CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT;
+                return is_inactive ? absl::OkStatus() : status;
               }),
               AsksDriver(), ADevice()),
   };
