@@ -301,11 +301,12 @@ CUresult EventDestroy(CUevent handle) {
 CUresult IpcGetEventHandle(CUipcEventHandle* handle, CUevent event_handle) {
   if (handle == nullptr || event_handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Event event;
-  if (CurrentReady(&event.incarnation) == CUDA_ERROR_INVALID_CONTEXT) {
-    PanicHandle(event_handle, "no context is current; a real driver crashes");
-  }
   const CUresult code = FindEvent(event_handle, &event);
   if (code != CUDA_SUCCESS) return code;
+  Incarnation current;
+  if (CurrentReady(&current) == CUDA_SUCCESS && current.id != event.incarnation.id) {
+    PanicHandle(event_handle, "another context than its own is current; a real driver crashes");
+  }
   if ((event.flags & CU_EVENT_INTERPROCESS) == 0) return CUDA_ERROR_INVALID_HANDLE;
   *handle = event.shared->handle();
   return CUDA_SUCCESS;
