@@ -242,10 +242,13 @@ std::vector<Call> Names() {
          return ObjectDriver::Load(**Driver::Get(), &other);
        }},
       {"DriverLog DriverLog::Open DriverLog::Close DriverLog::Reason", kOk,
-       [](const Things&) {
+       [](const Things&) -> Outcome {
          absl::StatusOr<DriverLog> log = DriverLog::Open();
          static_cast<void>(DriverLog::Reason(CUDA_ERROR_UNKNOWN));
-         return log.ok() ? log->Close() : log.status();
+         if (!log.ok()) return log.status();
+         // Of one that could not be closed the callback stays for the next, if nobody closes it.
+         const absl::Status status = log->Close();
+         return Together(status, *std::move(log));
        }},
       {"Driver::IsInitialized", kOk, [](const Things&) { return Holds(Driver::IsInitialized()); }},
       {"GetFreeMemory", kOk,
