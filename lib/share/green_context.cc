@@ -109,7 +109,7 @@ absl::StatusOr<GreenContext> GreenContext::Make(const SmSplit::Part& partition,
 GreenContext::~GreenContext() {
   constexpr auto kEnd = [](GreenContext& green) noexcept -> CUresult {
     const CUresult code = green.End();
-    if (!internal::IsGivenBackLater(code)) green.state_ = State();
+    if (!internal::IsStillHeld(code)) green.state_ = State();
     return code;
   };
   internal::EndOwed();

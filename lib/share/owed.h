@@ -5,15 +5,14 @@
 // Note [What is owed]
 // ~~~~~~~~~~~~~~~~~~~
 // In a host function the driver takes nothing back (CUDA_ERROR_NOT_PERMITTED, IsStillHeld()), and
-// the same call succeeds on another thread or later. Memory cannot be freed in the order of a
-// stream while that captures, and can afterwards. Release() says so, and the object keeps what it
-// holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's, and
-// is released again by the next call here that makes a Module or ends one of the objects which may
-// owe something (docs/limits.md has them), and by Module::Once::Close(). That is reported
-// once, as Incident::Kind::kOwed. What the driver refuses for another reason is reported likewise,
-// with its code, and is never given back: nobody knows what another try would do. Nothing is
-// reported of what went with its context, or with the process, or is the parent's in a forked
-// child. There the list is as its parent's, and is dropped, because the child's driver refuses.
+// the same call succeeds on another thread or later. Release() says so, and the object keeps what
+// it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
+// and is released again by the next call here that makes a Module or ends one of the objects which
+// may owe something (docs/limits.md has them), and by Module::Once::Close(). That is reported once,
+// as Incident::Kind::kOwed. What the driver refuses for another reason is reported likewise, with
+// its code, and is never given back: nobody knows what another try would do. Nothing is reported of
+// what went with its context, or with the process, or is the parent's in a forked child. There the
+// list is as its parent's, and is dropped, because the child's driver refuses.
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_
@@ -45,11 +44,6 @@ void EndAllOwed() noexcept;
 // `what`: "a SharedContext". `code`: why it was not given back.
 void ReportOwed(const char* what, CUresult code) noexcept;
 
-// Whether another try can succeed where `code` was the answer.
-inline bool IsGivenBackLater(CUresult code) noexcept {
-  return IsStillHeld(code) || code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-}
-
 // Whether nothing is left of what was held, or nothing that is this process's.
 inline bool IsNothingLeft(CUresult code) noexcept {
   return code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
@@ -62,12 +56,12 @@ inline void EndOwed() noexcept {
 }
 
 // Gives back what is `held`, now or later: then it is moved from. give_back(held) returns the
-// driver's code; after any other than those of IsGivenBackLater() nothing is held any more.
+// driver's code; after any other than those of IsStillHeld() nothing is held any more.
 template <typename Held, typename GiveBack>
 void GiveBackOrOwe(Held& held, const char* what, GiveBack give_back) noexcept {
   const CUresult refusal = give_back(held);
   if (IsNothingLeft(refusal)) return;
-  if (!IsGivenBackLater(refusal)) return ReportOwed(what, refusal);
+  if (!IsStillHeld(refusal)) return ReportOwed(what, refusal);
   struct Node : Owed {
     Held held;
     const char* what;
@@ -76,7 +70,7 @@ void GiveBackOrOwe(Held& held, const char* what, GiveBack give_back) noexcept {
   const auto end = [](Owed* owed) noexcept {
     auto* const node = static_cast<Node*>(owed);
     const CUresult code = node->give_back(node->held);
-    if (IsGivenBackLater(code)) return false;
+    if (IsStillHeld(code)) return false;
     if (!IsNothingLeft(code)) ReportOwed(node->what, code);
     node->~Node();
     std::free(node);

@@ -143,6 +143,7 @@ class [[nodiscard]] NcclCommunicator {
         code == CUDA_ERROR_NOT_INITIALIZED || code == CUDA_ERROR_DEINITIALIZED) {
       return;
     }
+    static_cast<void>(Leak());  // its context stays with it
     internal::ReportIncident(Incident::Kind::kOwed, Incident::Repair::kUnrepaired,
                              CUDA_ERROR_NOT_SUPPORTED, {"an NcclCommunicator", 0});
   }

@@ -119,7 +119,7 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
 CaptureScope::~CaptureScope() {
   constexpr auto kEnd = [](CaptureScope& scope) noexcept -> CUresult {
     const CUresult code = scope.TryEnd();
-    if (!internal::IsGivenBackLater(code)) scope.Empty();
+    if (!internal::IsStillHeld(code)) scope.Empty();
     return code;
   };
   internal::EndOwed();

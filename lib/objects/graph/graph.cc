@@ -161,7 +161,7 @@ absl::StatusOr<Graph> Graph::Adopt(CUgraph graph, const ContextRef& context) {
 Graph::~Graph() {
   constexpr auto kEnd = [](Graph& graph) noexcept -> CUresult {
     const CUresult code = graph.Destroy();
-    if (!internal::IsGivenBackLater(code)) static_cast<void>(graph.Leak());
+    if (!internal::IsStillHeld(code)) static_cast<void>(graph.Leak());
     return code;
   };
   internal::EndOwed();
@@ -248,7 +248,7 @@ CUresult Graph::Destroy() noexcept {
 ExecutableGraph::~ExecutableGraph() {
   constexpr auto kEnd = [](ExecutableGraph& graph) noexcept -> CUresult {
     const CUresult code = graph.Destroy();
-    if (!internal::IsGivenBackLater(code)) static_cast<void>(graph.Leak());
+    if (!internal::IsStillHeld(code)) static_cast<void>(graph.Leak());
     return code;
   };
   internal::EndOwed();

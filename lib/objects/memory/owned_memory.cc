@@ -498,7 +498,8 @@ void OwnedMemory::End() noexcept {
   GiveBackOrOwe(*this, owner(), &FreeQuietly);
 }
 
-// What cannot be freed for another reason than those of IsGivenBackLater() is lost.
+// What cannot be freed for another reason than IsStillHeld() is lost; so is what was to be freed in
+// the order of a stream that captures: the host may have destroyed that when another try is made.
 CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
   const CUresult code =
       memory
@@ -506,7 +507,7 @@ CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
                        ? StreamRef::Borrow(CU_STREAM_LEGACY, memory.stream_.context())
                        : memory.stream_)
           .code;
-  if (!IsGivenBackLater(code)) static_cast<void>(memory.Leak());
+  if (!IsStillHeld(code)) static_cast<void>(memory.Leak());
   return code;
 }
 

@@ -68,7 +68,7 @@ absl::Status OwnedObject::Release() {
 void OwnedObject::End() noexcept {
   constexpr auto kEnd = [](OwnedObject& object) noexcept -> CUresult {
     const CUresult code = object.TryDestroy().code;
-    if (!IsGivenBackLater(code)) static_cast<void>(object.Leak());
+    if (!IsStillHeld(code)) static_cast<void>(object.Leak());
     return code;
   };
   EndOwed();

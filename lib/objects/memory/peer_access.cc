@@ -175,7 +175,7 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
 PeerAccess::~PeerAccess() {
   constexpr auto kEnd = [](PeerAccess& access) noexcept -> CUresult {
     const CUresult code = access.End();
-    if (!internal::IsGivenBackLater(code)) access.Leak();
+    if (!internal::IsStillHeld(code)) access.Leak();
     return code;
   };
   internal::EndOwed();

@@ -229,7 +229,7 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
 PinnedPages::~PinnedPages() {
   constexpr auto kEnd = [](PinnedPages& pinned) noexcept -> CUresult {
     const CUresult code = pinned.End();
-    if (!internal::IsGivenBackLater(code)) pinned.Leak();
+    if (!internal::IsStillHeld(code)) pinned.Leak();
     return code;
   };
   internal::EndOwed();

@@ -90,10 +90,10 @@ absl::Status ScratchMemory::Release() {
 
 void ScratchMemory::End() noexcept { GiveBackOrOwe(*this, "a ScratchBuffer", &FreeQuietly); }
 
-// What cannot be freed for another reason than those of IsGivenBackLater() goes on with its graph.
+// What cannot be freed for another reason than IsStillHeld() goes on with its graph.
 CUresult ScratchMemory::FreeQuietly(ScratchMemory& memory) noexcept {
   const CUresult code = memory.TryFree().code;
-  if (IsGivenBackLater(code)) return code;
+  if (IsStillHeld(code)) return code;
   const bool went_with_its_capture =
       memory.of_graph_.range.pointer == 0 && code != CUDA_ERROR_ILLEGAL_STATE;
   memory.of_graph_ = OfGraph();
