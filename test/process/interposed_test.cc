@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A library in front of the driver (fixtures/interposer.cc): what "Where something else answers for
-// the driver" in docs/limits.md promises. Each scenario is a process with that library preloaded.
+// A library in front of the driver (fixtures/interposer.cc): what "Where a library stands in front
+// of the driver" in docs/limits.md promises. Each scenario is a process with that library
+// preloaded.
 
 #include <dlfcn.h>
 

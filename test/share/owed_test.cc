@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(capturing_streams_memory_is_reported, *cuguest_test::OnlySi
   BOOST_TEST(RAW(cuStreamEndCapture)(stream->get(), &graph) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuGraphDestroy)(graph) == CUDA_SUCCESS);
   // As a host destroys its own.
-  BOOST_TEST(RAW(cuStreamDestroy)(stream->Leak().get()) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuStreamDestroy)(stream->Leak()) == CUDA_SUCCESS);
   { const PrimaryContext empty; }
   BOOST_TEST(cuguest_test::TakeIncidents().empty());
   BOOST_TEST(Sim::Live().allocations == before.allocations + 1);

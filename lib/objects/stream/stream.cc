@@ -86,9 +86,6 @@ const char* ImportAdvice(CUresult code) {
   switch (code) {
     case CUDA_ERROR_INVALID_CONTEXT:
       return ": this process exported it, and uses the event itself";
-    case CUDA_ERROR_INVALID_HANDLE:
-    case CUDA_ERROR_INVALID_VALUE:
-      return ": the bytes are no handle of an event";
     case CUDA_ERROR_MAP_FAILED:
       return ": the exporter has destroyed it, or has ended, or the bytes are no handle";
     default:

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_capture_is_named_as_reason) {
   OK(RAW(cuStreamDestroy)(stream));
 }
 
-// Not measured yet: what unregistering waits for. A plugin that is unloaded needs this.
+// What unregistering waits for. A plugin that is unloaded needs this.
 BOOST_AUTO_TEST_CASE(unregistering_waits_for_running_callbacks) {
   struct Slow {
     std::atomic<bool> entered{false};

@@ -34,11 +34,11 @@ namespace {
 // | kWaits     | 900!             | 900              | 906!      | 900! if forbidden    |
 //
 // "If forbidden": by the modes of the captures and of this thread (capture.cc).
-// Not measured: cuIpc*, of which nothing kinder is known; 906 of kAllocates, which follows kWork;
-// the green forms of kContext, which follow what cuda.h says; the three of cuLaunch,
-// cuGraphInstantiateWithParams, cuGraphUpload and cuEventRecordWithFlags, which follow their like;
-// cuMemPrefetchAsync, of which no node is known. cuMemcpyBatchAsync refuses an active capture
-// itself. What is synchronous works on stream 0.
+// Not measured: cuIpc* on a thread that is not relaxed, of which nothing kinder is known; 906 of
+// kAllocates, which follows kWork; the green forms of kContext, which follow what cuda.h says; the
+// three of cuLaunch, cuGraphInstantiateWithParams, cuGraphUpload and cuEventRecordWithFlags, which
+// follow their like; cuMemPrefetchAsync, of which no node is known. cuMemcpyBatchAsync refuses an
+// active capture itself. What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
   kNames,
