@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -55,6 +56,7 @@ struct ThreadWords {
   CUresult code;       // of the words; CUDA_SUCCESS: there are none
   CUresult returned;   // what the driver says that the call returns
   bool is_over;        // the last line of a call has come
+  bool is_heard;       // and it was the one that cuguest is in
   unsigned length;     // of `reason`
   char function[48];   // as the driver calls it
   char reason[kRoom];
@@ -70,19 +72,42 @@ void Forget(ThreadWords* words) noexcept {
   words->length = 0;
 }
 
+// What cuguest calls between a failure and its status: to restore what was current and the mode of
+// captures, and for the text. If it succeeds, the words of the failure stay.
+bool IsBeside(std::string_view function) noexcept {
+  constexpr std::string_view kBeside[] = {"cuCtxGetApiVersion",
+                                          "cuCtxGetCurrent",
+                                          "cuCtxGetDevice",
+                                          "cuCtxGetId",
+                                          "cuCtxPopCurrent",
+                                          "cuCtxPushCurrent",
+                                          "cuDeviceGetAttribute",
+                                          "cuMemGetAccess",
+                                          "cuPointerGetAttribute",
+                                          "cuPointerGetAttributes",
+                                          "cuStreamGetCaptureInfo",
+                                          "cuStreamIsCapturing",
+                                          "cuThreadExchangeStreamCaptureMode"};
+  return std::find(std::begin(kBeside), std::end(kBeside), function) != std::end(kBeside);
+}
+
 // What was called before, if the driver has called back and this is inside.
 [[gnu::noinline]] const char* BeginCall(const char* function) noexcept {
   ThreadWords* const here = Here();
-  Forget(here);
+  if (!IsBeside(function)) Forget(here);
+  here->is_heard = false;
   return std::exchange(here->called, function);
 }
 
 [[gnu::noinline]] CUresult EndCall(const char* outer, CUresult code) noexcept {
   ThreadWords* const here = Here();
   here->called = outer;
-  if (code != CUDA_SUCCESS && here->is_over && here->returned == code && here->length > 0) {
+  if (code == CUDA_SUCCESS) return code;
+  if (here->is_heard && here->returned == code && here->length > 0) {
     here->code = code;
     here->mark = g_mark.load(std::memory_order_relaxed);
+  } else {
+    Forget(here);
   }
   return code;
 }
@@ -152,6 +177,7 @@ void EndGroup(std::string_view line, ThreadWords* words) noexcept {
     return;
   }
   words->is_over = true;
+  words->is_heard = true;
   words->returned = static_cast<CUresult>(code);
   const std::size_t fits = std::min(function.size(), sizeof(words->function) - 1);
   std::memcpy(words->function, function.data(), fits);

@@ -14,7 +14,9 @@
 #include "cudasim/sim.h"
 #include "cuguest/device.h"
 #include "cuguest/objects/c_driver_log.h"
+#include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
+#include "cuguest/objects/stream.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
@@ -79,6 +81,34 @@ BOOST_AUTO_TEST_CASE(an_operation_says_it_by_itself, *cuguest_test::OnlySim()) {
   const absl::Status status = DeviceBuffer<int>::Allocate(primary.context(), 64).status();
   BOOST_TEST(Has(status, "says in cuMemAlloc_v2: API call conflicts with a stream capture"),
              status.ToString());
+}
+
+// Between the call that fails and the status are those that restore what was.
+BOOST_AUTO_TEST_CASE(a_reason_outlasts_what_is_restored, *cuguest_test::OnlySim()) {
+  const DriverLog log = Opened();
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0));
+  const auto stream = cuguest::Stream::Create(primary.context(), CU_STREAM_NON_BLOCKING);
+  BOOST_TEST_REQUIRE(stream.ok());
+  auto buffer = DeviceBuffer<int>::Allocate(primary.context(), 64);
+  BOOST_TEST_REQUIRE(buffer.ok());
+  const auto says = [](const char* entry, const auto& call, const char* function) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    const absl::Status status = call();
+    Sim::ClearFaults();
+    const std::string words = std::string("says in ") + function + ": API call conflicts";
+    BOOST_TEST(Has(status, words), status.ToString());
+  };
+  says(
+      "cuMemFree", [&] { return buffer->Release(); }, "cuMemFree_v2");
+  says(
+      "cuMemAllocAsync",
+      [&] { return DeviceBuffer<int>::AllocateAsync(stream->ref(), 64).status(); },
+      "cuMemAllocAsync");
+  says(
+      "cuStreamSynchronize", [&] { return stream->ref().Synchronize(); }, "cuStreamSynchronize");
+  says(
+      "cuMemcpyHtoD", [&] { return cuguest::Upload(buffer->view(), std::vector<int>(64)); },
+      "cuMemcpyHtoD_v2");
 }
 
 BOOST_AUTO_TEST_CASE(an_error_keeps_its_own_reason, *cuguest_test::OnlySim()) {
