@@ -27,7 +27,7 @@ using internal::RelaxedScope;
 
 namespace {
 
-using Contexts = LoadedCode::Contexts;
+using KnownContexts = LoadedCode::Contexts;
 
 // A driver has all of them or none.
 bool HasLibraries(const ObjectDriver& driver) {
@@ -108,7 +108,7 @@ absl::StatusOr<const T*> GetOnce(std::atomic<const T*>* kept, const Make& make, 
 }
 
 // Unloads code of which `kernels` Kernels are somebody's, who must be none.
-absl::Status Unload(LoadedCode* code, long kernels, Contexts contexts) {
+absl::Status Unload(LoadedCode* code, long kernels, KnownContexts contexts) {
   const std::string doing = "unload " + Quoted(code->name());
   if (kernels > 0) {
     return absl::FailedPreconditionError(
@@ -140,7 +140,7 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
   absl::Status loaded = code->LoadNow(*driver, context, report);
   if (!loaded.ok()) {
-    static_cast<void>(code->Unload(*driver, Contexts::kExist));  // while captures are relaxed
+    static_cast<void>(code->Unload(*driver, KnownContexts::kExist));  // while captures are relaxed
     return loaded;
   }
   return Module(std::move(code));
@@ -165,7 +165,7 @@ absl::Status Module::Once::Close() {
     ++kernels;
   }
   const absl::Status unloaded =
-      Unload(module->code_.get(), module->code_.use_count() - 1 - kernels, Contexts::kUnknown);
+      Unload(module->code_.get(), module->code_.use_count() - 1 - kernels, KnownContexts::kUnknown);
   // A forked child has nothing to unload.
   if (!unloaded.ok() && CodeOf(unloaded) != CUDA_ERROR_NOT_INITIALIZED) return unloaded;
   Kernel::Once* found = found_.exchange(nullptr, std::memory_order_relaxed);
@@ -276,7 +276,7 @@ void Module::ForgetDestroyed(const ContextRef& context) const {
 
 absl::Status Module::Release() {
   if (code_ == nullptr) return absl::OkStatus();
-  CUGUEST_RETURN_IF_ERROR(Unload(code_.get(), code_.use_count() - 1, Contexts::kExist));
+  CUGUEST_RETURN_IF_ERROR(Unload(code_.get(), code_.use_count() - 1, KnownContexts::kExist));
   code_.reset();
   return absl::OkStatus();
 }
