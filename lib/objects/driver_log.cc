@@ -292,7 +292,7 @@ void Registration::BeginAgain() {
   new (&g_registration.mutex) SharedMutex;
 }
 
-std::lock_guard<SharedMutex> Locked() {
+std::lock_guard<SharedMutex> LockedRegistration() {
   WatchForks<&Registration::BeginAgain>();
   return std::lock_guard<SharedMutex>(g_registration.mutex);
 }
@@ -328,8 +328,8 @@ void ListenNoMore() {
 }
 
 // One more of what is registered; false if nothing is.
-bool Join() {
-  const auto lock = Locked();
+bool BeginOne() {
+  const auto lock = LockedRegistration();
   if (g_registration.handle != nullptr) ++g_registration.open;
   return g_registration.handle != nullptr;
 }
@@ -345,7 +345,7 @@ struct Registered {
 
 // Makes it the one that is kept; false if one is.
 bool Keep(const Registered& registered) {
-  const auto lock = Locked();
+  const auto lock = LockedRegistration();
   if (g_registration.handle != nullptr) return false;
   g_registration.handle = registered.handle;
   g_registration.unregister = registered.unregister;
@@ -356,8 +356,8 @@ bool Keep(const Registered& registered) {
 }
 
 // One less; the handle of the last one, which is not kept any more, else nullptr.
-void* Leave() {
-  const auto lock = Locked();
+void* EndOne() {
+  const auto lock = LockedRegistration();
   if (--g_registration.open > 0) return nullptr;
   ListenNoMore();
   g_mark.store(nullptr, std::memory_order_relaxed);
@@ -376,7 +376,7 @@ absl::Status OpenDriverLog() {
   CUGUEST_ASSIGN_OR_RETURN(const auto remove, Find<Unregister>(*driver, kUnregister));
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* const objects = TryObjectDriver(&code);
-  while (!Join()) {
+  while (!BeginOne()) {
     Registered own = {nullptr, NewMark(), remove, driver, objects};
     CUGUEST_RETURN_IF_CUDA_ERROR(add(&Hear, own.mark, &own.handle), kOpen);
     if (Keep(own)) break;
@@ -388,14 +388,14 @@ absl::Status OpenDriverLog() {
 absl::Status CloseDriverLog() {
   const Unregister unregister = g_registration.unregister;
   void* const mark = g_mark.load(std::memory_order_relaxed);
-  void* const handle = Leave();
+  void* const handle = EndOne();
   if (handle == nullptr) return absl::OkStatus();
   const CUresult code = unregister(handle);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_DEINITIALIZED) return absl::OkStatus();
   CUresult none = CUDA_SUCCESS;
   const Registered again = {handle, mark, unregister, &ResolvedDriver(), TryObjectDriver(&none)};
   // Somebody else may have opened one meanwhile; then the lines of this one are dropped.
-  if (!Keep(again)) static_cast<void>(Join());
+  if (!Keep(again)) static_cast<void>(BeginOne());
   return ToStatus(code, "close the driver's log");
 }
 

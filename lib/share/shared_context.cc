@@ -60,10 +60,10 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
   return PrimaryContext();
 }
 
-CUresult Leave(Reference& reference) noexcept { return Registry::Leave(reference); }
+CUresult LeaveOne(Reference& reference) noexcept { return Registry::Leave(reference); }
 
 void LeaveOrOwe(Reference reference) {
-  internal::GiveBackOrOwe(reference, "a SharedContext", &Leave);
+  internal::GiveBackOrOwe(reference, "a SharedContext", &LeaveOne);
 }
 
 Error NoMemory(const char* doing) {

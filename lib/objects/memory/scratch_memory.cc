@@ -37,7 +37,7 @@ constexpr char kOtherThread[] =
     "release it on that thread, while it captures";
 constexpr char kStillOwned[] = "it was not freed, and the buffer still owns it";
 
-std::string AllocateText(std::size_t bytes) {
+std::string ScratchText(std::size_t bytes) {
   return absl::StrCat("allocate ", bytes, " bytes of scratch memory in a capture");
 }
 
@@ -54,7 +54,7 @@ absl::StatusOr<ScratchMemory> ScratchMemory::Allocate(const StreamRef& stream,
 
 absl::StatusOr<ScratchMemory> ScratchMemory::AllocateInCapture(const StreamRef& stream,
                                                                std::size_t bytes) {
-  const std::string doing = AllocateText(bytes);
+  const std::string doing = ScratchText(bytes);
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   ScratchMemory memory;
   if (!memory.use_.Begin(stream)) return ToStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
