@@ -376,6 +376,8 @@ absl::Status OpenDriverLog() {
   CUGUEST_ASSIGN_OR_RETURN(const auto remove, Find<Unregister>(*driver, kUnregister));
   CUresult code = CUDA_SUCCESS;
   const ObjectDriver* const objects = TryObjectDriver(&code);
+  // The tables are made once: not without what another call finds when there is memory.
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) return NoTableStatus(code);
   while (!BeginOne()) {
     Registered own = {nullptr, NewMark(), remove, driver, objects};
     CUGUEST_RETURN_IF_CUDA_ERROR(add(&Hear, own.mark, &own.handle), kOpen);

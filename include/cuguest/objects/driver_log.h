@@ -45,6 +45,7 @@ class [[nodiscard]] CUGUEST_API DriverLog {
   ///         kUnimplemented       kEntryMissing: the driver has no cuLogsRegisterCallback: it is
   ///                              older than CUDA 12.9, or was adopted without
   ///         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
+  ///         kResourceExhausted   no host memory
   ///         what registering gave. Nothing is open then that was not before.
   [[nodiscard]] static absl::StatusOr<DriverLog> Open();
 
