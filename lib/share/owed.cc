@@ -10,11 +10,7 @@ std::atomic<Owed*> g_owed{nullptr};
 
 namespace {
 
-// After a reset the driver may have no reference of ours.
-CUresult ReleaseOn(CUdevice& device) noexcept {
-  const CUresult code = ReleasePrimary(device);
-  return code == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_CONTEXT_IS_DESTROYED : code;
-}
+CUresult ReleaseOn(CUdevice& device) noexcept { return OfReference(ReleasePrimary(device)); }
 
 }  // namespace
 

@@ -50,6 +50,12 @@ inline bool IsNothingLeft(CUresult code) noexcept {
          code == CUDA_ERROR_DEINITIALIZED || code == CUDA_ERROR_NOT_INITIALIZED;
 }
 
+// What the end of a reference to a primary context answered: after a reset by the first version of
+// cuDevicePrimaryCtxReset the driver has no reference of ours.
+inline CUresult OfReference(CUresult code) noexcept {
+  return code == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_CONTEXT_IS_DESTROYED : code;
+}
+
 // Releases what is owed, where there is something. On a thread that holds no lock.
 inline void EndOwed() noexcept {
   if (CUGUEST_INTERNAL_UNLIKELY(g_owed.load(std::memory_order_relaxed) != nullptr)) EndAllOwed();

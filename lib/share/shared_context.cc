@@ -60,7 +60,9 @@ PrimaryContext RetainIfPrimary(const ContextRef& context, Error* failure) {
   return PrimaryContext();
 }
 
-CUresult LeaveOne(Reference& reference) noexcept { return Registry::Leave(reference); }
+CUresult LeaveOne(Reference& reference) noexcept {
+  return internal::OfReference(Registry::Leave(reference));
+}
 
 void LeaveOrOwe(Reference reference) {
   internal::GiveBackOrOwe(reference, "a SharedContext", &LeaveOne);

@@ -417,6 +417,19 @@ BOOST_AUTO_TEST_CASE(gone_objects_are_not_reported) {
   BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
 
+// By the version that takes the references, too.
+BOOST_AUTO_TEST_CASE(reset_references_are_not_reported) {
+  {
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst);
+    const SharedContext shared = SharedContext::Attach(primary.context().get());
+    BOOST_TEST_REQUIRE(shared.ok());
+    const auto reset = reinterpret_cast<CUresult(CUDAAPI*)(CUdevice)>(
+        cudasim_test::RawSymbol("cuDevicePrimaryCtxReset"));
+    BOOST_TEST(reset(0) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+}
+
 // What they keep after Release() there, they give back later.
 BOOST_AUTO_TEST_CASE(refused_release_keeps_objects, *cuguest_test::OnlySim()) {
   const OwnContext context;
