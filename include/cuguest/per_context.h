@@ -172,8 +172,8 @@ class PerContext {
   /// destroying the context: when it returns, no other thread is ending a value of the context,
   /// unless that thread waits for this one, as in a Forget() that ~T() calls. If a value was
   /// pinned, call Forget() again when the pin is released, or ForgetDestroyed() when the context is
-  /// destroyed. Cost: three driver calls for each value that ends, five if the context is not
-  /// current, and
+  /// destroyed.
+  /// Cost: three driver calls for each value that ends, five if the context is not current, and
   ///       those of ~T(); waits for other threads' ~T() of values of the context.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/false);

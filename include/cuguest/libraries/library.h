@@ -229,8 +229,8 @@ class [[nodiscard]] LibraryScope {
   /// check, and a wrong operand loses every context of the process. For tests and debugging.
   /// Errors: those of DeviceView::Borrow, and
   ///         kFailedPrecondition  the scope is not ok(); virtual memory that its device may not
-  ///         read kInvalidArgument     null, plain host memory, freed, too short, or another
-  ///         device's
+  ///                              read
+  ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
   /// Cost:   that of Describe(), with the driver's lock; twice for another device's context.
   [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
     return scope_.CheckOperand(internal::AddressOf(pointer), bytes);

@@ -115,7 +115,8 @@ class [[nodiscard]] Array {
 
   CUGUEST_HIDE Array() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates host memory only where it owes
+  /// (Incident::Kind::kOwed).
   CUGUEST_HIDE ~Array() = default;
   CUGUEST_HIDE Array(Array&& other) noexcept
       : object_(std::move(other.object_)), shape_(std::exchange(other.shape_, {})) {}

@@ -126,7 +126,8 @@ class DeviceBuffer {
 
   CUGUEST_HIDE DeviceBuffer() noexcept = default;  // empty
 
-  /// As Release(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
+  /// As Release(), its result dropped, but for Note [Per-thread streams]. Allocates host memory
+  /// only where it owes (Incident::Kind::kOwed).
   CUGUEST_HIDE ~DeviceBuffer() = default;
   CUGUEST_HIDE DeviceBuffer(DeviceBuffer&&) noexcept = default;
   CUGUEST_HIDE DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;

@@ -118,7 +118,8 @@ class [[nodiscard]] ImportedBuffer {
 
   CUGUEST_HIDE ImportedBuffer() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates host memory only where it owes
+  /// (Incident::Kind::kOwed).
   CUGUEST_HIDE ~ImportedBuffer() = default;
   CUGUEST_HIDE ImportedBuffer(ImportedBuffer&&) noexcept = default;
   CUGUEST_HIDE ImportedBuffer& operator=(ImportedBuffer&&) noexcept = default;

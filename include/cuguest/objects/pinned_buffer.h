@@ -64,7 +64,8 @@ class PinnedBuffer {
 
   CUGUEST_HIDE PinnedBuffer() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates host memory only where it owes
+  /// (Incident::Kind::kOwed).
   CUGUEST_HIDE ~PinnedBuffer() = default;
   CUGUEST_HIDE PinnedBuffer(PinnedBuffer&&) noexcept = default;
   CUGUEST_HIDE PinnedBuffer& operator=(PinnedBuffer&&) noexcept = default;

@@ -230,7 +230,8 @@ class CUGUEST_API Event {
   /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use;
   /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor; and
   /// CU_EVENT_INTERPROCESS, together with CU_EVENT_DISABLE_TIMING, for one that Export() lets other
-  /// processes use. Invalidates no capture. Errors, cost: as Stream::Create().
+  /// processes use. Invalidates no capture.
+  /// Errors, cost: as Stream::Create().
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);
 

@@ -63,7 +63,8 @@ class [[nodiscard]] SurfaceObject {
 
   CUGUEST_HIDE SurfaceObject() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates host memory only where it owes
+  /// (Incident::Kind::kOwed).
   CUGUEST_HIDE ~SurfaceObject() = default;
   CUGUEST_HIDE SurfaceObject(SurfaceObject&&) noexcept = default;
   CUGUEST_HIDE SurfaceObject& operator=(SurfaceObject&&) noexcept = default;

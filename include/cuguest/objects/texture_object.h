@@ -93,7 +93,8 @@ class [[nodiscard]] TextureObject {
 
   CUGUEST_HIDE TextureObject() noexcept = default;  // empty
 
-  /// As Release(), its result dropped. Allocates no host memory.
+  /// As Release(), its result dropped. Allocates host memory only where it owes
+  /// (Incident::Kind::kOwed).
   CUGUEST_HIDE ~TextureObject() = default;
   CUGUEST_HIDE TextureObject(TextureObject&&) noexcept = default;
   CUGUEST_HIDE TextureObject& operator=(TextureObject&&) noexcept = default;

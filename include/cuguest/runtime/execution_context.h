@@ -91,9 +91,8 @@ inline absl::StatusOr<cudaExecutionContext_t> OfDevice(Device device) {
 /// Captures: none is invalidated.
 /// Needs:   the runtime of CUDA 13.1, on a driver of 13.0 (580) or newer.
 /// Source:  CUDA Runtime API, "Execution Context Management": the handle is opaque. So the driver
-///          is never handed one: it is asked for the context of a stream that the runtime makes in
-///          it.
-///          docs/guarantees.md: ids are those of cuCtxGetId.
+///          is never handed one, but asked for the context of a stream that the runtime makes in
+///          it. docs/guarantees.md: ids are those of cuCtxGetId.
 
 /// The context that `execution` names, a device's or a green one.
 /// Count:   none; keeps nothing alive.
