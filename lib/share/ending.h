@@ -14,10 +14,13 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // Releases one of the driver's references to a primary context; success if the process is ending.
 CUresult ReleasePrimary(CUdevice device) noexcept;
 
-// Whether a reference whose release gave `code` is there all the same: in a host function the
-// driver refuses every such call, and another thread can make it. What else it says, nobody can
-// mend.
-inline bool IsStillHeld(CUresult code) noexcept { return code == CUDA_ERROR_NOT_PERMITTED; }
+// The code of an end that can be had later: in a host function the driver refuses every such call,
+// and another thread can make it.
+constexpr CUresult kStillHeld = CUDA_ERROR_NOT_PERMITTED;
+
+// Whether a reference whose release gave `code` is there all the same. What else the driver says,
+// nobody can mend.
+inline bool IsStillHeld(CUresult code) noexcept { return code == kStillHeld; }
 
 // Destroys the incarnation `id` of the context, from whatever thread and whatever is current
 // there: the thread's stack keeps its entries, also those that are this very context,

@@ -5,14 +5,15 @@
 // Note [What is owed]
 // ~~~~~~~~~~~~~~~~~~~
 // In a host function the driver takes nothing back (CUDA_ERROR_NOT_PERMITTED, IsStillHeld()), and
-// the same call succeeds on another thread or later. Release() says so, and the object keeps what
-// it holds. A destructor and an assignment cannot: what was held goes on in a list of this copy's,
-// and is released again by the next call here that makes a Module or ends one of the objects which
-// may owe something (docs/limits.md has them), and by Module::Once::Close(). That is reported once,
-// as Incident::Kind::kOwed. What the driver refuses for another reason is reported likewise, with
-// its code, and is never given back: nobody knows what another try would do. Nothing is reported of
-// what went with its context, or with the process, or is the parent's in a forked child. There the
-// list is as its parent's, and is dropped, because the child's driver refuses.
+// the same call succeeds on another thread or later. So it is of what has taken a turn
+// (OneAtATime), in a tool's callback out of the call that has it. Release() says so, and the object
+// keeps what it holds. A destructor and an assignment cannot: what was held goes on in a list of
+// this copy's, and is released again by the next call here that makes a Module or ends one of the
+// objects which may owe something (docs/limits.md has them), and by Module::Once::Close(). That is
+// reported once, as Incident::Kind::kOwed. What the driver refuses for another reason is reported
+// likewise, with its code, and is never given back: nobody knows what another try would do. Nothing
+// is reported of what went with its context, or with the process, or is the parent's in a forked
+// child. There the list is as its parent's, and is dropped, because the child's driver refuses.
 
 #ifndef CUGUEST_LIB_SHARE_OWED_H_
 #define CUGUEST_LIB_SHARE_OWED_H_

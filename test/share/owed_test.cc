@@ -6,6 +6,7 @@
 #include "lib/share/owed.h"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -298,6 +299,82 @@ BOOST_AUTO_TEST_CASE(peer_access_is_disabled_later,
   { const PrimaryContext empty; }
   const ContextGuard guard(from);
   BOOST_TEST(RAW(cuCtxDisablePeerAccess)(second.get()) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+}
+
+namespace {
+
+using cuguest::PeerAccess;
+
+// What is done once, where a tool is told of the driver's call `s_within`.
+const char* s_within = nullptr;
+std::function<void()> s_done;
+
+// Makes one by `make`, and calls `done` in a tool's callback out of `entry` in there.
+template <typename Make, typename Done>
+auto MakeAround(const char* entry, const Make& make, const Done& done) {
+  s_within = entry;
+  s_done = done;
+  Sim::OnEveryCall([](const char* called) {
+    if (std::string(called) != s_within) return;
+    Sim::OnEveryCall(nullptr);
+    std::exchange(s_done, nullptr)();
+  });
+  auto made = make();
+  BOOST_TEST_REQUIRE(made.ok(), made.status());
+  BOOST_TEST(!s_done);
+  return made;
+}
+
+// Two that `make` makes, which share nothing, while `entry` is called for a third: one is owed, and
+// one ends. Both are there until an object of any kind ends elsewhere.
+template <typename T, typename Make>
+void CheckEndsAfterTheCallback(const char* what, const char* entry, const Make& make) {
+  auto owed = make(0);
+  auto ending = make(1);
+  BOOST_TEST_REQUIRE((owed.ok() && ending.ok()));
+  InAHostFunction([&] { const T gone = *std::move(owed); });
+  CheckOwed({what});
+  {
+    const auto around = MakeAround(
+        entry, [&] { return make(2); },
+        [&] {
+          { const PrimaryContext empty; }
+          BOOST_TEST(cuguest_test::TakeIncidents().empty());
+          BOOST_TEST((cuguest::CodeOf(ending->Release()) == CUDA_ERROR_NOT_PERMITTED));
+          { const T gone = *std::move(ending); }
+          CheckOwed({what});
+        });
+    { const PrimaryContext empty; }
+  }
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+}
+
+}  // namespace
+
+// There the turn is taken which the end needs.
+BOOST_AUTO_TEST_CASE(in_a_tools_callback_pinned_pages_are_owed, *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  const auto before = Sim::Live();
+  std::vector<char> pages(3 * 4096);
+  CheckEndsAfterTheCallback<PinnedPages>("a PinnedPages", "cuMemHostRegister", [&](int which) {
+    return PinnedPages::Pin(ref, &pages[which * 4096UL], 4096);
+  });
+  BOOST_TEST((Sim::Live() == before));
+}
+
+BOOST_AUTO_TEST_CASE(in_a_tools_callback_peer_access_is_owed,
+                     *cuguest_test::OnlySim() * cuguest_test::NeedsDevices(2)) {
+  const OwnContext first(0);
+  const OwnContext peers[] = {OwnContext(1), OwnContext(1), OwnContext(1)};
+  const ContextRef from = ContextRef::Borrow(first.get());
+  CheckEndsAfterTheCallback<PeerAccess>("a PeerAccess", "cuCtxEnablePeerAccess", [&](int which) {
+    return PeerAccess::Enable(from, ContextRef::Borrow(peers[which].get()));
+  });
+  const ContextGuard guard(from);
+  for (const OwnContext& peer : peers) {
+    BOOST_TEST(RAW(cuCtxDisablePeerAccess)(peer.get()) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  }
 }
 
 // A cache keeps its value, for the next Forget().

@@ -27,7 +27,9 @@ CUGUEST_BEGIN_NAMESPACE
 /// driver does not tell].
 /// Stack:   as it was. Count: none; it keeps neither context alive.
 /// Threads: distinct; threads take turns at having the driver switch. In a tool's callback, which
-///          the driver makes out of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
+///          the driver makes out of such a call, Enable() is refused with CUDA_ERROR_ILLEGAL_STATE.
+///          There, as in a stream callback, Release() is with CUDA_ERROR_NOT_PERMITTED, and the
+///          destructor owes (docs/limits.md).
 /// Captures: invalidates none: it is enabled and disabled in relaxed mode, because the driver
 ///           otherwise ends captures for it, as for an allocation (docs/guarantees.md).
 /// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide, "Peer-to-Peer

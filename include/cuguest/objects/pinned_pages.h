@@ -37,9 +37,10 @@ struct PagePin;
 /// Stack:   as it was.
 /// Count:   none; it keeps no context alive.
 /// Threads: distinct; threads take turns at having the driver pin. In a tool's callback, which the
-///          driver makes out of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE. Not
-///          from a stream callback (kPermissionDenied; a destructor there owes), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main].
+///          driver makes out of such a call, Pin() is refused with CUDA_ERROR_ILLEGAL_STATE. Not
+///          from a stream callback (kPermissionDenied). In both, Release() is refused with
+///          CUDA_ERROR_NOT_PERMITTED, and the destructor owes (docs/limits.md). Not from a static
+///          or thread_local destructor: see Note [No driver calls after main].
 /// Captures: invalidates none: it pins and unpins in relaxed mode.
 /// Source:  CUDA Driver API, cuMemHostRegister, cuMemHostUnregister; docs/guarantees.md.
 class CUGUEST_API PinnedPages {

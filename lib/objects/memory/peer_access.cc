@@ -15,6 +15,7 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
+#include "lib/share/ending.h"
 #include "lib/share/owed.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -109,7 +110,7 @@ CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enabl
 template <typename Disable>
 CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable& disable) noexcept {
   const internal::OneAtATime<Pair> turn;
-  if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (!turn.ok()) return internal::kStillHeld;
   Pair** const place = Find(context, peer);
   Pair* const pair = *place;
   if (pair == nullptr) return CUDA_SUCCESS;  // as above: it was another pair's

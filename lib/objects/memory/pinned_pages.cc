@@ -18,6 +18,7 @@
 #include "lib/objects/memory/in_context.h"
 #include "lib/objects/memory/one_at_a_time.h"
 #include "lib/objects/object_driver.h"
+#include "lib/share/ending.h"
 #include "lib/share/owed.h"
 #include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
@@ -179,7 +180,7 @@ absl::StatusOr<PagePin*> MakeOrJoinPin(const ObjectDriver& driver, void* pages, 
 // One object less; `is_over` if its context is.
 CUresult LeavePin(const ObjectDriver* driver, PagePin* pin, void* pages, bool is_over) noexcept {
   const OneAtATime<PagePin> turn;
-  if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (!turn.ok()) return kStillHeld;
   if (pin->objects == 1 && !is_over) {
     PinnedRange now;
     CUresult code = Look(*driver, AddressOf(pages), &now);
