@@ -12,12 +12,17 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/objects/stream.h"
 #include "test/faults/operations.h"
 #include "test/support/failed_calls.h"
+#include "test/support/raw_driver.h"
 
 namespace {
 
 using namespace cuguest_faults;
+using cuguest::ContextRef;
+using cuguest::Event;
+using cuguest::StreamRef;
 using cuguest_runtime_test::InEveryState;
 using cuguest_runtime_test::SetUp;
 using cuguest_test::FailedCalls;
@@ -92,5 +97,41 @@ BOOST_AUTO_TEST_CASE(of_memory_streams_and_the_bridge) {
 }
 
 BOOST_AUTO_TEST_CASE(of_code) { WalkOver("code", cuguest_runtime_test::CallsOfCode()); }
+
+namespace {
+
+// The calls that fail while `event` of other code is asked in each way.
+std::vector<std::string> FailedOf(const Event& event, const StreamRef& legacy) {
+  FailedCalls failed;
+  BOOST_TEST(event.IsDone().value());
+  BOOST_TEST(event.Synchronize().ok());
+  BOOST_TEST(legacy.WaitFor(event).ok());
+  return failed.Take();
+}
+
+}  // namespace
+
+// The exception of events: only a call that fails tells of one without a time that it was not
+// recorded in a capture (docs/guarantees.md).
+BOOST_AUTO_TEST_CASE(of_an_adopted_event) {
+  const cuguest_test::OwnContext context;
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  const StreamRef legacy = StreamRef::Borrow(CU_STREAM_LEGACY, ref);
+  const std::vector<std::string> each_asks(3, "cuEventElapsedTime: CUDA_ERROR_INVALID_HANDLE");
+  for (const unsigned flags : {CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING}) {
+    Event made = Event::Create(ref, flags).value();
+    Event event = Event::Adopt(made.Leak(), ref, flags).value();
+    BOOST_TEST((FailedOf(event, legacy) == each_asks));
+    {
+      const cuguest::ContextGuard guard(ref);
+      BOOST_TEST(RAW(cuEventRecord)(event.get(), CU_STREAM_LEGACY) == CUDA_SUCCESS);
+    }
+    BOOST_TEST(legacy.Synchronize().ok());
+    const bool has_time = flags == CU_EVENT_DEFAULT;
+    BOOST_TEST((FailedOf(event, legacy) == (has_time ? std::vector<std::string>() : each_asks)));
+    BOOST_TEST(event.Record(legacy).ok());
+    BOOST_TEST(FailedOf(event, legacy).empty());
+  }
+}
 
 BOOST_AUTO_TEST_SUITE_END()

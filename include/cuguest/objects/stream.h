@@ -237,8 +237,10 @@ class CUGUEST_API Event {
 
   /// Takes ownership of `event`, which was created with `flags`; CU_EVENT_INTERPROCESS is one of
   /// them also if cuIpcOpenEventHandle() returned it. Until it is recorded through this object, a
-  /// stream that captures cannot wait for it, because what it was recorded behind is not known. No
-  /// driver call.
+  /// stream that captures cannot wait for it, because what it was recorded behind is not known, and
+  /// IsDone(), Synchronize() and a wait of stream 0 see by cuEventElapsedTime whether it was in a
+  /// capture: a call that fails, and is a line in the host's CUDA_LOG_FILE, if it was made with
+  /// CU_EVENT_DISABLE_TIMING or never recorded. No driver call here.
   /// Requires: `event` was created in `context`.
   /// Errors: kInvalidArgument: null or an empty ContextRef. The event keeps its owner.
   [[nodiscard]] static absl::StatusOr<Event> Adopt(CUevent event, const ContextRef& context,
