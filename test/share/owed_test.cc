@@ -377,28 +377,54 @@ BOOST_AUTO_TEST_CASE(in_a_tools_callback_peer_access_is_owed,
   }
 }
 
+namespace {
+
+// Counts the ends of its driver object, which a value that is given up does not have.
+struct CachedValue {
+  static inline int s_ended = 0;
+
+  CachedValue() = default;
+  CachedValue(CachedValue&& other) noexcept : is_owner(std::exchange(other.is_owner, false)) {}
+  ~CachedValue() { s_ended += is_owner ? 1 : 0; }
+  void Leak() { is_owner = false; }
+
+  bool is_owner = true;
+};
+
+}  // namespace
+
 // A cache keeps its value, for the next Forget().
 BOOST_AUTO_TEST_CASE(a_cached_value_is_destroyed_later) {
-  static int ended;
-  ended = 0;
-  struct Value {
-    Value() = default;
-    Value(Value&& other) noexcept : is_owner(std::exchange(other.is_owner, false)) {}
-    ~Value() { ended += is_owner ? 1 : 0; }
-    void Leak() { is_owner = false; }
-    bool is_owner = true;
-  };
+  CachedValue::s_ended = 0;
   const OwnContext context;
   const ContextRef ref = ContextRef::Borrow(context.get());
-  cuguest::PerContext<Value> cache;
-  BOOST_TEST(cache.GetOrMake(ref, [](const ContextRef&) { return Value(); }).ok());
+  cuguest::PerContext<CachedValue> cache;
+  BOOST_TEST(cache.GetOrMake(ref, [](const ContextRef&) { return CachedValue(); }).ok());
   bool is_found = false;
   InAHostFunction([&] { is_found = cache.Forget(ref); });
   BOOST_TEST(is_found);
   BOOST_TEST(cache.size() == 0U);
-  BOOST_TEST(ended == 0);
+  BOOST_TEST(CachedValue::s_ended == 0);
   BOOST_TEST(!cache.Forget(ref));
-  BOOST_TEST(ended == 1);
+  BOOST_TEST(CachedValue::s_ended == 1);
+}
+
+// Of a cache there is no later: also what is of a primary context is given up.
+BOOST_AUTO_TEST_CASE(a_cache_that_ends_in_a_host_function) {
+  CachedValue::s_ended = 0;
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst);
+  std::optional<cuguest::PerContext<CachedValue>> cache(std::in_place);
+  const auto make = [&] {
+    return cache->GetOrMake(primary.context(), [](const ContextRef&) { return CachedValue(); });
+  };
+  BOOST_TEST(make().ok());
+  InAHostFunction([&] { cache.reset(); });
+  BOOST_TEST(CachedValue::s_ended == 0);
+  BOOST_TEST(cuguest_test::TakeIncidents().empty());
+  cache.emplace();
+  BOOST_TEST(make().ok());
+  cache.reset();
+  BOOST_TEST(CachedValue::s_ended == 1);
 }
 
 // In the order of a stream that captures, of which nobody knows how long there is one.

@@ -108,6 +108,27 @@ void BelowCuda12() {
         absl::StatusCode::kUnimplemented);
 }
 
+// It has no record of what it loaded that outlives it.
+void BelowCuda12InAHostFunction() {
+  Sim::SetDriverVersion(11080);
+  const CUcontext context = MakeContext();
+  std::optional<Module> module = Module::LoadIn(Ref(context), Ptx()).value();
+  {
+    const ContextGuard guard(context);
+    CHECK(RAW(cuLaunchHostFunc)(
+              CU_STREAM_LEGACY,
+              [](void* ending) { static_cast<std::optional<Module>*>(ending)->reset(); },
+              &module) == CUDA_SUCCESS);
+    CHECK(RAW(cuStreamSynchronize)(CU_STREAM_LEGACY) == CUDA_SUCCESS);
+  }
+  CHECK(!module.has_value());
+  CHECK(cuguest::IncidentCount() == 0);
+  CHECK(Module::Load(Ptx()).ok());
+  CHECK(Sim::Live().modules == 1);
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+  CHECK(Sim::Live().modules == 0);
+}
+
 void BelowCuda117() {
   Sim::SetDriverVersion(11000);
   MakeContext();
@@ -225,6 +246,11 @@ int main(int argc, char** argv) {
       {
           {"a_module_for_each_context", &AModuleForEachContext},
           {"below_cuda_12", &BelowCuda12, {}, 0, cuguest_test::On::kSimulation},
+          {"below_cuda_12_in_a_host_function",
+           &BelowCuda12InAHostFunction,
+           {},
+           0,
+           cuguest_test::On::kSimulation},
           {"below_cuda_11_7", &BelowCuda117, {}, 0, cuguest_test::On::kSimulation},
           {"bad_code_shows_in_use", &BadCodeShowsInUse},
           {"a_context_is_forgotten", &AContextIsForgotten},
