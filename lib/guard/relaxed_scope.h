@@ -20,7 +20,8 @@ CUresult RestoreCaptureMode(CUstreamCaptureMode ours, CUstreamCaptureMode caller
                             Location where) noexcept;
 
 // What `call` returns, with captures relaxed, or why they cannot be. For calls of the driver alone,
-// in which no scope begins: unlike a RelaxedScope it has no record that a HostScope could take out.
+// in which no scope begins: unlike CallInRelaxedScope() it has no record that a HostScope could
+// take out.
 template <typename Call>
 CUresult CallRelaxed(const DriverTable& driver, const Call& call) noexcept {
   if (driver.ThreadExchangeStreamCaptureMode == nullptr) return call();
@@ -40,6 +41,13 @@ class RelaxedScope {
  private:
   CaptureModeGuard guard_;
 };
+
+// What `call` returns, with captures relaxed, or why they cannot be.
+template <typename Call>
+CUresult CallInRelaxedScope(const Call& call) noexcept {
+  const RelaxedScope relaxed;
+  return relaxed.ok() ? call() : relaxed.result();
+}
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

@@ -107,13 +107,7 @@ absl::StatusOr<GreenContext> GreenContext::Make(const SmSplit::Part& partition,
 }
 
 GreenContext::~GreenContext() {
-  constexpr auto kEnd = [](GreenContext& green) noexcept -> CUresult {
-    const CUresult code = green.End();
-    if (!internal::IsStillHeld(code)) green.state_ = State();
-    return code;
-  };
-  internal::EndOwed();
-  if (state_.green != nullptr) internal::GiveBackOrOwe(*this, "a GreenContext", kEnd);
+  internal::EndOrOwe(*this, "a GreenContext", &GreenContext::End, &GreenContext::Leak);
 }
 
 CUresult GreenContext::End() noexcept {

@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -86,6 +87,24 @@ void GiveBackOrOwe(Held& held, const char* what, GiveBack give_back) noexcept {
   void* const place = std::malloc(sizeof(Node));
   if (place != nullptr) Add(new (place) Node{{end, nullptr}, std::move(held), what, give_back});
   ReportOwed(what, place != nullptr ? refusal : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+// The end of an owner: releases what is owed, and gives back what is `held`, now or later. Of an
+// empty one, too: end(held) returns CUDA_SUCCESS of it.
+template <typename Held, typename End>
+void EndOrOwe(Held& held, const char* what, End end) noexcept {
+  EndOwed();
+  GiveBackOrOwe(held, what, end);
+}
+
+// The same of an owner whose destructor would end it once more: let_go(owner) empties it.
+template <typename Owner, typename End, typename LetGo>
+void EndOrOwe(Owner& owner, const char* what, End end, LetGo let_go) noexcept {
+  EndOrOwe(owner, what, [end, let_go](Owner& ending) noexcept -> CUresult {
+    const CUresult code = std::invoke(end, ending);
+    if (!IsStillHeld(code)) static_cast<void>(std::invoke(let_go, ending));
+    return code;
+  });
 }
 
 // One of the driver's references to a primary context.

@@ -286,6 +286,42 @@ BOOST_AUTO_TEST_CASE(every_owner_is_given_back_later,
   });
 }
 
+namespace {
+
+// The end of an empty `T` gives back what is owed.
+template <typename T>
+void CheckEndOfEmpty(const char* what) {
+  BOOST_TEST_CONTEXT(what) {
+    PrimaryContext primary = PrimaryContext::Retain(kFirst);
+    InAHostFunction([&] { const PrimaryContext gone = std::move(primary); });
+    CheckOwed({"a PrimaryContext"});
+    { const T empty; }
+    BOOST_TEST(!IsActive());
+    BOOST_TEST(cuguest_test::TakeIncidents().empty());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_end_of_any_empty_owner_gives_back) {
+  CheckEndOfEmpty<SharedContext>("SharedContext");
+  CheckEndOfEmpty<PrimaryContext>("PrimaryContext");
+  CheckEndOfEmpty<Stream>("Stream");
+  CheckEndOfEmpty<Event>("Event");
+  CheckEndOfEmpty<DeviceBuffer<int>>("DeviceBuffer");
+  CheckEndOfEmpty<PinnedBuffer<int>>("PinnedBuffer");
+  CheckEndOfEmpty<ScratchBuffer<int>>("ScratchBuffer");
+  CheckEndOfEmpty<Array>("Array");
+  CheckEndOfEmpty<TextureObject>("TextureObject");
+  CheckEndOfEmpty<SurfaceObject>("SurfaceObject");
+  CheckEndOfEmpty<PinnedPages>("PinnedPages");
+  CheckEndOfEmpty<cuguest::PeerAccess>("PeerAccess");
+  CheckEndOfEmpty<GreenContext>("GreenContext");
+  CheckEndOfEmpty<Graph>("Graph");
+  CheckEndOfEmpty<ExecutableGraph>("ExecutableGraph");
+  CheckEndOfEmpty<CaptureScope>("CaptureScope");
+}
+
 // Peer access is no object: the next Enable() says whether it is there.
 BOOST_AUTO_TEST_CASE(peer_access_is_disabled_later,
                      *cuguest_test::OnlySim() * cuguest_test::NeedsDevices(2)) {

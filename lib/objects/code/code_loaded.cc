@@ -30,12 +30,11 @@ class LibraryCode : public LoadedCode {
       CUlibrary library;
     };
     constexpr auto kUnload = [](Owned& owned) noexcept -> CUresult {
-      const RelaxedScope relaxed;
-      return relaxed.ok() ? owned.driver.LibraryUnload(owned.library) : relaxed.result();
+      if (owned.library == nullptr) return CUDA_SUCCESS;
+      return CallInRelaxedScope([&] { return owned.driver.LibraryUnload(owned.library); });
     };
-    EndOwed();
     Owned owned{driver_, library_};
-    if (library_ != nullptr) GiveBackOrOwe(owned, "a Module", kUnload);
+    EndOrOwe(owned, "a Module", kUnload);
   }
 
   absl::Status Load(const CodeImage& image, JitReport* report) {

@@ -117,19 +117,12 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
 }
 
 CaptureScope::~CaptureScope() {
-  constexpr auto kEnd = [](CaptureScope& scope) noexcept -> CUresult {
-    const CUresult code = scope.TryEnd();
-    if (!internal::IsStillHeld(code)) scope.Empty();
-    return code;
-  };
-  internal::EndOwed();
-  if (stream().get() != nullptr) {
-    internal::GiveBackOrOwe(*this, "a CaptureScope", kEnd);
-  }
+  internal::EndOrOwe(*this, "a CaptureScope", &CaptureScope::TryEnd, &CaptureScope::Empty);
 }
 
 // Success also where there is no such capture any more.
 CUresult CaptureScope::TryEnd() noexcept {
+  if (stream().get() == nullptr) return CUDA_SUCCESS;
   const internal::StreamHold hold(use_);
   if (!hold.ok()) return CUDA_SUCCESS;  // its stream is gone
   CUresult code = stream().context().Check();

@@ -158,15 +158,7 @@ absl::StatusOr<Graph> Graph::Adopt(CUgraph graph, const ContextRef& context) {
   return Graph(graph, context);
 }
 
-Graph::~Graph() {
-  constexpr auto kEnd = [](Graph& graph) noexcept -> CUresult {
-    const CUresult code = graph.Destroy();
-    if (!internal::IsStillHeld(code)) static_cast<void>(graph.Leak());
-    return code;
-  };
-  internal::EndOwed();
-  if (graph_ != nullptr) internal::GiveBackOrOwe(*this, "a Graph", kEnd);
-}
+Graph::~Graph() { internal::EndOrOwe(*this, "a Graph", &Graph::Destroy, &Graph::Leak); }
 
 absl::Status Graph::AddContext(const ContextRef& context) {
   if (graph_ == nullptr) return EmptyGraph("add a context to a graph");
@@ -246,13 +238,8 @@ CUresult Graph::Destroy() noexcept {
 }
 
 ExecutableGraph::~ExecutableGraph() {
-  constexpr auto kEnd = [](ExecutableGraph& graph) noexcept -> CUresult {
-    const CUresult code = graph.Destroy();
-    if (!internal::IsStillHeld(code)) static_cast<void>(graph.Leak());
-    return code;
-  };
-  internal::EndOwed();
-  if (graph_ != nullptr) internal::GiveBackOrOwe(*this, "an ExecutableGraph", kEnd);
+  internal::EndOrOwe(*this, "an ExecutableGraph", &ExecutableGraph::Destroy,
+                     &ExecutableGraph::Leak);
 }
 
 absl::Status ExecutableGraph::Launch(const StreamRef& stream) {

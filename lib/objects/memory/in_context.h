@@ -34,8 +34,7 @@ template <typename Call>
 EndOutcome CallIn(const ContextRef& context, const Call& call) noexcept {
   const ContextGuard guard(context);
   if (!guard.ok()) return {guard.result(), guard.advice()};
-  const RelaxedScope relaxed;
-  return {relaxed.ok() ? call() : relaxed.result(), ""};
+  return {CallInRelaxedScope(call), ""};
 }
 
 // CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context.

@@ -490,25 +490,18 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   return absl::OkStatus();
 }
 
-// As Release(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
-// of all threads.
-void OwnedMemory::End() noexcept {
-  EndOwed();
-  if (range_.pointer == 0) return;
-  GiveBackOrOwe(*this, owner(), &FreeQuietly);
-}
+// As Release(), where nobody can be told what went wrong.
+void OwnedMemory::End() noexcept { EndOrOwe(*this, owner(), &FreeQuietly, &OwnedMemory::Leak); }
 
-// What cannot be freed for another reason than IsStillHeld() is lost; so is what was to be freed in
-// the order of a stream that captures: the host may have destroyed that when another try is made.
+// Stream 0 waits for the per-thread streams of all threads. What was to be freed in the order of a
+// stream that captures is lost: the host may have destroyed that when another try is made.
 CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
-  const CUresult code =
-      memory
-          .TryFree(memory.IsOfAnotherThread()
-                       ? StreamRef::Borrow(CU_STREAM_LEGACY, memory.stream_.context())
-                       : memory.stream_)
-          .code;
-  if (!IsStillHeld(code)) static_cast<void>(memory.Leak());
-  return code;
+  if (memory.range_.pointer == 0) return CUDA_SUCCESS;
+  return memory
+      .TryFree(memory.IsOfAnotherThread()
+                   ? StreamRef::Borrow(CU_STREAM_LEGACY, memory.stream_.context())
+                   : memory.stream_)
+      .code;
 }
 
 bool OwnedMemory::IsOfAnotherThread() const noexcept {

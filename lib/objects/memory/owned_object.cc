@@ -66,13 +66,10 @@ absl::Status OwnedObject::Release() {
 }
 
 void OwnedObject::End() noexcept {
-  constexpr auto kEnd = [](OwnedObject& object) noexcept -> CUresult {
-    const CUresult code = object.TryDestroy().code;
-    if (!IsStillHeld(code)) static_cast<void>(object.Leak());
-    return code;
+  constexpr auto kEnd = [](OwnedObject& object) noexcept {
+    return object.handle_ != 0 ? object.TryDestroy().code : CUDA_SUCCESS;
   };
-  EndOwed();
-  if (handle_ != 0) GiveBackOrOwe(*this, NameOf(kind_), kEnd);
+  EndOrOwe(*this, NameOf(kind_), kEnd, &OwnedObject::Leak);
 }
 
 EndOutcome OwnedObject::TryDestroy() noexcept {

@@ -174,13 +174,7 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
 }
 
 PeerAccess::~PeerAccess() {
-  constexpr auto kEnd = [](PeerAccess& access) noexcept -> CUresult {
-    const CUresult code = access.End();
-    if (!internal::IsStillHeld(code)) access.Leak();
-    return code;
-  };
-  internal::EndOwed();
-  if (context_.get() != nullptr) internal::GiveBackOrOwe(*this, "a PeerAccess", kEnd);
+  internal::EndOrOwe(*this, "a PeerAccess", &PeerAccess::End, &PeerAccess::Leak);
 }
 
 absl::Status PeerAccess::Release() {

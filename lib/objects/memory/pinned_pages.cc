@@ -228,13 +228,7 @@ absl::StatusOr<PinnedPages> PinnedPages::Pin(const ContextRef& context, void* pa
 }
 
 PinnedPages::~PinnedPages() {
-  constexpr auto kEnd = [](PinnedPages& pinned) noexcept -> CUresult {
-    const CUresult code = pinned.End();
-    if (!internal::IsStillHeld(code)) pinned.Leak();
-    return code;
-  };
-  internal::EndOwed();
-  if (pin_ != nullptr) internal::GiveBackOrOwe(*this, "a PinnedPages", kEnd);
+  internal::EndOrOwe(*this, "a PinnedPages", &PinnedPages::End, &PinnedPages::Leak);
 }
 
 absl::Status PinnedPages::Release() {

@@ -88,7 +88,7 @@ absl::Status ScratchMemory::Release() {
   return absl::OkStatus();
 }
 
-void ScratchMemory::End() noexcept { GiveBackOrOwe(*this, "a ScratchBuffer", &FreeQuietly); }
+void ScratchMemory::End() noexcept { EndOrOwe(*this, "a ScratchBuffer", &FreeQuietly); }
 
 // What cannot be freed for another reason than IsStillHeld() goes on with its graph.
 CUresult ScratchMemory::FreeQuietly(ScratchMemory& memory) noexcept {

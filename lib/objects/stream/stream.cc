@@ -25,6 +25,7 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
+using internal::CallInRelaxedScope;
 using internal::Capture;
 using internal::CheckAlive;
 using internal::ContextText;
@@ -110,29 +111,24 @@ CUresult CheckEvent(const Event& event, const StreamRef& stream) {
   return event.context() == stream.context() ? CUDA_SUCCESS : event.context().Check();
 }
 
-// `call`, where it invalidates no capture.
-template <typename Call>
-CUresult CallRelaxed(const Call& call) {
-  const internal::RelaxedScope relaxed;
-  return relaxed.ok() ? call() : relaxed.result();
-}
-
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
 CUresult Ask(const ObjectDriver& driver, const StreamRef& stream,
              CUresult (CUDAAPI* ObjectDriver::*call)(CUstream)) {
   const StreamCall in(driver, stream);
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
-  return CallRelaxed([&] { return (driver.*call)(stream.get()); });
+  return CallInRelaxedScope([&] { return (driver.*call)(stream.get()); });
 }
 
 // Destroys what its context has not taken along.
 CUresult EndIfThere(StreamRef& stream) noexcept {
+  if (stream.get() == nullptr) return CUDA_SUCCESS;
   return internal::WhileAlive(stream.context(), [&] { return internal::EndStream(stream); });
 }
 
 // The same of an event and its context.
 using OwnEvent = std::pair<CUevent, ContextRef>;
 CUresult EndEvent(OwnEvent& event) noexcept {
+  if (event.first == nullptr) return CUDA_SUCCESS;
   return internal::WhileAlive(
       event.second, [&] { return internal::ResolvedObjectDriver().EventDestroy(event.first); });
 }
@@ -238,11 +234,7 @@ absl::StatusOr<Stream> Stream::Adopt(CUstream stream, const ContextRef& context)
 
 Stream::~Stream() { Destroy(); }
 
-void Stream::Destroy() noexcept {
-  internal::EndOwed();
-  if (get() == nullptr) return;
-  internal::GiveBackOrOwe(ref_, "a Stream", &EndIfThere);
-}
+void Stream::Destroy() noexcept { internal::EndOrOwe(ref_, "a Stream", &EndIfThere); }
 
 absl::Status Stream::Release() {
   if (get() == nullptr) return absl::OkStatus();
@@ -294,7 +286,7 @@ absl::StatusOr<CUipcEventHandle> Event::Export() const {
   const ContextGuard guard(context());
   if (!guard.ok()) return EventStatus(guard.result(), kDoing, get());
   CUipcEventHandle handle = {};
-  const CUresult code = CallRelaxed([&] { return call(&handle, get()); });
+  const CUresult code = CallInRelaxedScope([&] { return call(&handle, get()); });
   if (code == CUDA_SUCCESS) return handle;
   const char* const why =
       code != CUDA_ERROR_INVALID_HANDLE
@@ -309,17 +301,15 @@ absl::StatusOr<Event> Event::Import(const ContextRef& context, const CUipcEventH
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   CUevent event = nullptr;
-  const CUresult code = CallRelaxed([&] { return call(&event, handle); });
+  const CUresult code = CallInRelaxedScope([&] { return call(&event, handle); });
   CUGUEST_RETURN_IF_CUDA_ERROR(code, "import an event of another process",
                                absl::StrCat(ContextText(context.get()), ImportAdvice(code)));
   return Event(State{event, context, Recorded::kByOthers, true, 0});
 }
 
 Event::~Event() {
-  internal::EndOwed();
-  if (get() == nullptr) return;
   OwnEvent event = {get(), context()};
-  internal::GiveBackOrOwe(event, "an Event", &EndEvent);
+  internal::EndOrOwe(event, "an Event", &EndEvent);
 }
 
 absl::Status Event::Release() {
@@ -328,7 +318,6 @@ absl::Status Event::Release() {
 }
 
 CUresult Event::Destroy() noexcept {
-  if (get() == nullptr) return CUDA_SUCCESS;
   OwnEvent event = {get(), context()};
   return internal::SettleEnd(EndEvent(event), [this] { static_cast<void>(Leak()); });
 }
@@ -381,7 +370,7 @@ CUresult Event::Ask(const ObjectDriver& driver, CUresult(CUDAAPI* call)(CUevent)
   if (alive != CUDA_SUCCESS) return alive;
   const CUresult refusal = RefusalToAsk(driver);
   if (refusal != CUDA_SUCCESS) return refusal;
-  return CallRelaxed([&] { return call(get()); });
+  return CallInRelaxedScope([&] { return call(get()); });
 }
 
 absl::StatusOr<bool> Event::IsDone() const {
