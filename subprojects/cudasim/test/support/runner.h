@@ -18,6 +18,7 @@
 #include <cuda.h>
 
 #include <boost/test/unit_test.hpp>
+#include <string>
 #include <vector>
 
 namespace cudasim_test {
@@ -46,6 +47,10 @@ boost::unit_test::precondition NeedsDriverBefore(int version, const char* why);
 
 // For a line of a case that such a driver would fail.
 bool HasDriver(int version);
+
+// In a case that finds out as it runs that the driver refuses what it is about: if no check of it
+// fails, it is reported as skipped, with the reason, and not as passed.
+void SayIsSkipped(const std::string& reason);
 
 // Called while the program loads: it is of no use on the simulation, and ends there with 77
 // before it begins. Returns true.
