@@ -154,22 +154,14 @@ class Virtual {
   CUdeviceptr base_ = 0;
 };
 
-// A pool on the host, whose allocations the driver tells the size of, and no start.
+// A pool on the host, whose allocations the driver tells the size of, and no start: where
+// NeedsHostPools().
 class HostPool {
  public:
-  HostPool() {
-    CUmemPoolProps properties = {};
-    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    if (RAW(cuMemPoolCreate)(&pool_, &properties) != CUDA_SUCCESS) pool_ = nullptr;
-  }
+  HostPool() { OK(cudasim_test::CreateHostPool(&pool_)); }
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
-  ~HostPool() {
-    if (ok()) OK(RAW(cuMemPoolDestroy)(pool_));
-  }
-  // Whether this driver has such pools.
-  bool ok() const { return pool_ != nullptr; }
+  ~HostPool() { OK(RAW(cuMemPoolDestroy)(pool_)); }
   CUmemoryPool get() const { return pool_; }
   CUdeviceptr Allocate(const Owner& owner) const {
     CUdeviceptr pointer = 0;

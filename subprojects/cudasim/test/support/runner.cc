@@ -46,6 +46,11 @@ int DeviceCount() {
   return RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS ? count : 0;
 }
 
+bool CanReach(CUdevice from, CUdevice to) {
+  int can = 0;
+  return RAW(cuDeviceCanAccessPeer)(&can, from, to) == CUDA_SUCCESS && can != 0;
+}
+
 template <typename Applies>
 ut::precondition SkipUnless(Applies applies, std::string reason) {
   return ut::precondition([=](ut::test_unit_id id) -> boost::test_tools::assertion_result {
@@ -217,6 +222,26 @@ ut::precondition NeedsDriverBefore(int version, const char* why) {
 ut::precondition NeedsDevices(int count) {
   return SkipUnless([count] { return DeviceCount() >= count; },
                     "needs " + std::to_string(count) + " devices");
+}
+
+ut::precondition NeedsPeers() {
+  return OnlyIf([] { return CanReach(0, 1) && CanReach(1, 0); },
+                "needs two devices that reach each other");
+}
+
+CUresult CreateHostPool(CUmemoryPool* pool) {
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  return RAW(cuMemPoolCreate)(pool, &properties);
+}
+
+ut::precondition NeedsHostPools() {
+  const auto has_them = [] {
+    CUmemoryPool pool = nullptr;
+    return CreateHostPool(&pool) == CUDA_SUCCESS && RAW(cuMemPoolDestroy)(pool) == CUDA_SUCCESS;
+  };
+  return OnlyIf(has_them, "needs a driver that has memory pools of the host");
 }
 
 void Require(CUresult code, const char* doing) {

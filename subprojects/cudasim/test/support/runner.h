@@ -35,6 +35,10 @@ boost::unit_test::precondition OnlyIf(bool (*applies)(), const char* reason);
 boost::unit_test::precondition OnlySim();
 boost::unit_test::precondition OnlyReal();
 boost::unit_test::precondition NeedsDevices(int count);
+boost::unit_test::precondition NeedsPeers();  // two devices, and each reaches the other's memory
+boost::unit_test::precondition NeedsHostPools();
+// A pool on the host's first NUMA node.
+CUresult CreateHostPool(CUmemoryPool* pool);
 
 // The case needs a driver of CUDA `version` (12040) or newer, because `why`:
 //
