@@ -366,15 +366,20 @@ BOOST_AUTO_TEST_CASE(owed_after_a_host_function, *OnlySim()) {
   const Owner owner;
   const Undisturbed undisturbed;
   Bytes buffer = Imported(owner, PartOf(peer));
+  const CUdeviceptr pointer = buffer.get();
   const auto drop = [](void* data) { *static_cast<Bytes*>(data) = Bytes(); };
   OK(RAW(cuLaunchHostFunc)(owner.stream(), drop, &buffer));
   OK(RAW(cuStreamSynchronize)(owner.stream()));
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
   BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kOwed));
+  BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_PERMITTED);
   BOOST_TEST(std::string(incidents[0].file) == "an ImportedBuffer");
+  BOOST_TEST(IsThere(pointer));
   Buffer next = Allocated(owner);
   SUCCEEDS(next.Release());
+  next = Buffer();
+  BOOST_TEST(!IsThere(pointer));
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
