@@ -625,23 +625,36 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12000, "cuCtxGe
   SetStack({});
 }
 
-// The header's `Cost:`.
+// The header's `Cost:`. A thread asks for the device when its last allocation was in another
+// context.
 BOOST_AUTO_TEST_CASE(driver_calls, *NeedsDriver(13000, "cuCtxGetDevice of a context") * OnlySim()) {
   Counter counter;
+  Counter other;
   const auto calls = [](const auto& work) {
     cuguest_test::BeginCount();
     work();
     return Sim::TotalCalls();
   };
-  Scratch scratch = Made(Scratch::Allocate(counter.stream(), kCount));  // asks for the device
-  SUCCEEDS(scratch.Release());
+  Scratch scratch;
   const auto allocate = [&] { scratch = Made(Scratch::Allocate(counter.stream(), kCount)); };
   const auto release = [&] { SUCCEEDS(scratch.Release()); };
-  BOOST_TEST(calls(allocate) == 5u);
-  BOOST_TEST(calls(release) == 5u);
-  const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
-  BOOST_TEST(calls(allocate) == 10u);
-  BOOST_TEST(calls(release) == 5u);
+  const auto forget = [&] { SUCCEEDS(Made(Scratch::Allocate(other.stream(), kCount)).Release()); };
+  for (const bool is_current : {false, true}) {
+    if (is_current) counter.owner().Enter();
+    const unsigned asked = is_current ? 4 : 6;
+    forget();
+    BOOST_TEST(calls(allocate) == 5u + asked);
+    BOOST_TEST(calls(release) == 5u);
+    BOOST_TEST(calls(allocate) == 5u);
+    BOOST_TEST(calls(release) == 5u);
+    const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    forget();
+    BOOST_TEST(calls(allocate) == 10u + asked);
+    BOOST_TEST(calls(release) == 5u);
+    BOOST_TEST(calls(allocate) == 10u);
+    BOOST_TEST(calls(release) == 5u);
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
