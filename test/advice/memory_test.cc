@@ -61,15 +61,6 @@ class FilePages {
   void* pages_;
 };
 
-// What is allocated from the pool of the first device.
-cuuint64_t BytesOfPool() {
-  CUmemoryPool pool = nullptr;
-  cuuint64_t bytes = 0;
-  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
-  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
-  return bytes;
-}
-
 absl::Status Pin(const Owner& owner, void* pages, unsigned flags) {
   return PinnedPages::Pin(owner.ref(), pages, kBytes, flags).status();
 }

@@ -154,6 +154,15 @@ class Virtual {
   CUdeviceptr base_ = 0;
 };
 
+// What the default pool of the first device has given out.
+inline cuuint64_t BytesOfPool() {
+  CUmemoryPool pool = nullptr;
+  cuuint64_t bytes = 0;
+  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
+  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
+  return bytes;
+}
+
 // A pool on the host, whose allocations the driver tells the size of, and no start: where
 // NeedsHostPools().
 class HostPool {

@@ -26,14 +26,6 @@ using Scratch = ScratchBuffer<unsigned>;
 constexpr char kNodes[] = "memory nodes of graphs";
 constexpr unsigned kOthers = 77;
 
-cuuint64_t PoolUse() {
-  CUmemoryPool pool = nullptr;
-  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
-  cuuint64_t bytes = 0;
-  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
-  return bytes;
-}
-
 Scratch Made(absl::StatusOr<Scratch> scratch) {
   BOOST_TEST_REQUIRE(scratch.ok(), scratch.status().ToString());
   return *std::move(scratch);
@@ -140,7 +132,7 @@ BOOST_AUTO_TEST_CASE(job_on_each_stream_outside_captures) {
         SUCCEEDS(stream.Synchronize());
       }
       BOOST_TEST(counter.Took());
-      BOOST_TEST(PoolUse() == 0U);
+      BOOST_TEST(BytesOfPool() == 0U);
       SetStack({});
     }
   }
@@ -168,7 +160,7 @@ BOOST_AUTO_TEST_CASE(job_in_each_capture, *NeedsDriver(11040, kNodes)) {
           }
         }
         BOOST_TEST((GetStack() == stack));
-        BOOST_TEST(PoolUse() == 0U);
+        BOOST_TEST(BytesOfPool() == 0U);
         SetStack({});
       }
     }
@@ -432,7 +424,7 @@ BOOST_AUTO_TEST_CASE(outside_memory_while_stream_captures) {
   }
   SUCCEEDS(scratch.Release());
   SUCCEEDS(counter.stream().Synchronize());
-  BOOST_TEST(PoolUse() == 0U);
+  BOOST_TEST(BytesOfPool() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(stream_or_context_ends_before_it, *NeedsDriver(12000, "cuCtxGetId")) {
@@ -514,7 +506,7 @@ BOOST_AUTO_TEST_CASE(it_moves, *NeedsDriver(11040, kNodes)) {
       SUCCEEDS(graph.Instantiate().value().Launch(counter.stream()));
     }
     SUCCEEDS(counter.stream().Synchronize());
-    BOOST_TEST(PoolUse() == 0U);
+    BOOST_TEST(BytesOfPool() == 0U);
   }
 }
 
