@@ -35,6 +35,8 @@ page = (root / "docs/quick_start.md").read_text()
 differ = [file for file, language, _ in FILES if f"```{language}\n{blocks[file]}```" not in page]
 for file in differ:
     print(f"not ok: docs/quick_start.md has another {file} than README.md")
+if differ:
+    sys.exit(1)
 
 packages = build / "meson-uninstalled"
 if not (packages / "cuguest-testing-uninstalled.pc").exists():
@@ -66,6 +68,6 @@ for line in missing:
 lines = readme.count("\n")
 if lines > 120:
     print(f"not ok: README.md has {lines} lines, more than 120")
-failed = bool(missing) + (lines > 120) + bool(differ)
+failed = bool(missing) + (lines > 120)
 print(f"cases: {3 - failed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed or not promised else 0)

@@ -4,7 +4,8 @@
 
 What README.md, docs/, those of the rooms, the sources and the build refer to exists: files of the repository in
 backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts,
-docs/adoption and docs/three_jobs.md in its program, and one test case in each cell of the table of conversions.
+docs/adoption and docs/three_jobs.md in its program, one test case in each cell of the table of conversions, and each owner
+that the library reports as owed in the table of docs/limits.md.
 """
 
 import pathlib
@@ -142,7 +143,24 @@ for row in re.findall(r"^\|(.*)\|$", (root / "docs" / "bridge.md").read_text().s
         check(tests or any(words in object_name + cell for words in NOTHING),
               f"docs/bridge.md: no test of {object_name.strip()}: {cell.strip()}")
 
+# "Every case is listed" (docs/guarantees.md): what a source that owes something calls it, as "a Stream", stands in the table.
+section = (root / "docs" / "limits.md").read_text().split("\n## What is let go without being destroyed\n")[1].split("\n## ")[0]
+let_go = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", section, re.M))))
+OWES = re.compile(r"\b(?:GiveBackOrOwe|ReleasePrimaryOrOwe|ReportIncident\(\s*Incident::Kind::kOwed)\b")
+owing = 0
+for folder in ("include", "lib"):
+    for source in sorted((root / folder).rglob("*")):
+        if source.suffix not in (".h", ".cc") or source.parent / source.stem == root / "lib" / "share" / "owed":  # for any owner
+            continue
+        code = re.sub(r"//.*", "", source.read_text())
+        if OWES.search(code):
+            owing += 1
+            owners = re.findall(r'"an? (\w+)"', code)
+            check(owners, f"{source.relative_to(root)} owes something and does not say what")
+            for owner in owners:
+                check(owner in let_go, f"docs/limits.md does not list {owner} as let go, which {source.relative_to(root)} reports")
+
 for failure in failures:
     print("not ok:", failure)
 print(f"cases: {checked - len(failures)} passed, {len(failures)} failed, 0 skipped")
-sys.exit(1 if failures or not cells or not programs or not named or not cited else 0)
+sys.exit(1 if failures or not cells or not programs or not named or not cited or not owing else 0)

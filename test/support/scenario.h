@@ -32,8 +32,10 @@ namespace cuguest_test {
 using cudasim_test::CheckFailed;
 using cudasim_test::Ended;
 using cudasim_test::MakeContext;
+using cudasim_test::ReadVariable;
 using cudasim_test::RunChild;
 using cudasim_test::RunSelf;
+using cudasim_test::VariableOf;
 
 enum class On { kAnyDriver, kSimulation, kRealDriver };
 

@@ -25,10 +25,13 @@ using cudasim_test::NeedRealDriver;
 using cudasim_test::NeedsDevices;
 using cudasim_test::NeedsDriver;
 using cudasim_test::NeedsDriverBefore;
+using cudasim_test::NeedsHostPools;
+using cudasim_test::NeedsPeers;
 using cudasim_test::OnlyIf;
 using cudasim_test::OnlyReal;
 using cudasim_test::OnlySim;
 using cudasim_test::OwnContext;
+using cudasim_test::SayIsSkipped;
 using cudasim_test::SetStack;
 
 // The driver under test; main() has made sure that there is one.

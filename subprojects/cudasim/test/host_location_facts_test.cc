@@ -229,16 +229,10 @@ BOOST_AUTO_TEST_CASE(pools) {
 }
 
 // By which it is known where an allocation begins and ends.
-BOOST_AUTO_TEST_CASE(host_pool_allocations_have_buffer_ids) {
+BOOST_AUTO_TEST_CASE(host_pool_allocations_have_buffer_ids, *cudasim_test::NeedsHostPools()) {
   const OwnContext context;
-  CUmemPoolProps properties = {};
-  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
   CUmemoryPool pool = nullptr;
-  if (RAW(cuMemPoolCreate)(&pool, &properties) != CUDA_SUCCESS) {
-    BOOST_TEST_MESSAGE("this driver has no such pools");
-    return;
-  }
+  OK(cudasim_test::CreateHostPool(&pool));
   SetStack({context.get()});
   CUdeviceptr pointers[2] = {};
   unsigned long long ids[2] = {};

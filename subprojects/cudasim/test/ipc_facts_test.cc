@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -223,11 +222,11 @@ constexpr CUstreamCaptureMode kAllModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
                                              CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                              CU_STREAM_CAPTURE_MODE_RELAXED};
 
-// Whether a capture of the mode survives `work`, on a thread whose own mode is relaxed or not.
+// Whether a capture of the mode survives `work`, on a thread whose own mode is relaxed.
 template <typename Work>
-bool Survives(CUstream stream, CUstreamCaptureMode mode, bool relaxed, const Work& work) {
+bool Survives(CUstream stream, CUstreamCaptureMode mode, const Work& work) {
   CHECK(RAW(cuStreamBeginCapture)(stream, mode) == CUDA_SUCCESS);
-  auto threads = relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL;
+  auto threads = CU_STREAM_CAPTURE_MODE_RELAXED;
   CHECK(RAW(cuThreadExchangeStreamCaptureMode)(&threads) == CUDA_SUCCESS);
   work();
   CHECK(RAW(cuThreadExchangeStreamCaptureMode)(&threads) == CUDA_SUCCESS);
@@ -246,7 +245,7 @@ CHILD(imports_in_relaxed_captures) {
   CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   const auto handle = ReceivedHandle<CUipcMemHandle>();
   for (const CUstreamCaptureMode mode : kAllModes) {
-    CHECK(Survives(stream, mode, true, [&] {
+    CHECK(Survives(stream, mode, [&] {
       CUdeviceptr address = 0;
       CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
       CHECK(RAW(cuIpcCloseMemHandle)(address) == CUDA_SUCCESS);
@@ -262,7 +261,7 @@ BOOST_AUTO_TEST_CASE(relaxed_captures_survive_it) {
   OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
   for (const CUstreamCaptureMode mode : kAllModes) {
     BOOST_TEST(
-        Survives(stream, mode, true, [&] { OK(RAW(cuIpcGetMemHandle)(&handle, memory.address)); }));
+        Survives(stream, mode, [&] { OK(RAW(cuIpcGetMemHandle)(&handle, memory.address)); }));
   }
   OK(RAW(cuStreamDestroy)(stream));
   CheckOther("imports_in_relaxed_captures", handle);
@@ -295,67 +294,6 @@ BOOST_AUTO_TEST_CASE(an_import_goes_with_a_reset) {
   OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
   CheckOther("resets_a_primary_context_with_an_import", handle);
   BOOST_TEST((memory.Content() == std::vector<unsigned char>(4096, 0x11)));
-}
-
-// What nothing documents: each line is a finding for the model.
-CHILD(prints_what_is_not_documented) {
-  const auto said = [](const char* what, CUresult code) {
-    const char* name = "?";
-    RAW(cuGetErrorName)(code, &name);
-    std::printf("%s: %s\n", what, name);
-    std::fflush(stdout);
-  };
-  const CUcontext first = cudasim_test::MakeContext();
-  const CUcontext second = cudasim_test::MakeContext();
-  const auto handle = ReceivedHandle<CUipcMemHandle>();
-  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
-  CUstream stream = nullptr;
-  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-  CUdeviceptr address = 0;
-  CUdeviceptr other = 0;
-  for (const CUstreamCaptureMode mode : kAllModes) {
-    const bool survives = Survives(stream, mode, false, [&] {
-      said("open in a capture", RAW(cuIpcOpenMemHandle)(&address, handle, kFlags));
-      if (address != 0) said("close in a capture", RAW(cuIpcCloseMemHandle)(address));
-    });
-    std::printf("a capture of mode %d on a thread that is not relaxed %s\n", mode,
-                survives ? "survives" : "is lost");
-    address = 0;
-  }
-  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
-  CHECK(RAW(cuCtxSetCurrent)(second) == CUDA_SUCCESS);
-  said("close in another context than it was opened in", RAW(cuIpcCloseMemHandle)(address));
-  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
-  said("then in its own", RAW(cuIpcCloseMemHandle)(address));
-  CHECK(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags) == CUDA_SUCCESS);
-  CHECK(RAW(cuCtxSetCurrent)(second) == CUDA_SUCCESS);
-  const CUresult code = RAW(cuIpcOpenMemHandle)(&other, handle, kFlags);
-  said("open in a second context of the device", code);
-  if (code == CUDA_SUCCESS) {
-    std::printf("at %s address\n", other == address ? "the same" : "another");
-    said("close there", RAW(cuIpcCloseMemHandle)(other));
-  }
-  said("close with nothing current", [&] {
-    CHECK(RAW(cuCtxSetCurrent)(nullptr) == CUDA_SUCCESS);
-    return RAW(cuIpcCloseMemHandle)(address);
-  }());
-  CHECK(RAW(cuCtxSetCurrent)(first) == CUDA_SUCCESS);
-  said("close in the first", RAW(cuIpcCloseMemHandle)(address));
-  for (const int byte : {0, 0xff}) {  // last: the driver may crash
-    CUipcMemHandle wrong = {};
-    std::memset(&wrong, byte, sizeof(wrong));
-    said("open bytes that are no handle", RAW(cuIpcOpenMemHandle)(&address, wrong, kFlags));
-  }
-  return 0;
-}
-
-BOOST_AUTO_TEST_CASE(what_is_not_documented, *cudasim_test::OnlyReal()) {
-  const Memory memory(4096);
-  CUipcMemHandle handle = {};
-  OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
-  const cudasim_test::Ended ended = RunWithHandle("prints_what_is_not_documented", handle);
-  BOOST_TEST_MESSAGE(ended.code << "\n" << ended.output);
-  BOOST_TEST(ended.output.find("in its own") != std::string::npos, ended.output);
 }
 
 namespace {

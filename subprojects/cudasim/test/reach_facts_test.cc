@@ -345,18 +345,9 @@ const Way kWays[] = {
      IsFilled},
 };
 
-bool ArePeers() {
-  int can = 0;
-  return RAW(cuInit)(0) == CUDA_SUCCESS && RAW(cuDeviceCanAccessPeer)(&can, 1, 0) == CUDA_SUCCESS &&
-         can != 0;
-}
-boost::unit_test::precondition NeedsPeers() {
-  return cudasim_test::OnlyIf(ArePeers, "needs two devices that reach each other");
-}
-
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(copies_and_fills, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(copies_and_fills, *cudasim_test::NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const Two two(static_cast<Kind>(kind));
     for (const Way& way : kWays) {
@@ -375,7 +366,7 @@ BOOST_AUTO_TEST_CASE(copies_and_fills, *NeedsPeers()) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_current, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(nothing_is_current, *cudasim_test::NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const Two two(static_cast<Kind>(kind));
     SetStack({});
@@ -405,7 +396,7 @@ CHILD(a_kernel_of_device_1_stores) {
   CHECK(two.FirstByte() == 3);
   return 0;
 }
-BOOST_AUTO_TEST_CASE(kernels_that_store, *NeedsPeers()) {
+BOOST_AUTO_TEST_CASE(kernels_that_store, *cudasim_test::NeedsPeers()) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const cudasim_test::Ended ended = cudasim_test::RunSelf(
         {"--child=a_kernel_of_device_1_stores"}, {"CUDASIM_TEST_KIND=" + std::to_string(kind)});

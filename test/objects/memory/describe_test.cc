@@ -255,13 +255,9 @@ BOOST_AUTO_TEST_CASE(virtual_memory_of_the_host) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(pool_memory_of_the_host) {
+BOOST_AUTO_TEST_CASE(pool_memory_of_the_host, *NeedsHostPools()) {
   const Owner owner;
   const HostPool pool;
-  if (!pool.ok()) {
-    BOOST_TEST_MESSAGE("this driver has no such pools");
-    return;
-  }
   const CUdeviceptr pointer = pool.Allocate(owner);
   {
     const Undisturbed undisturbed;

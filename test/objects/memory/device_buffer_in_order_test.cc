@@ -32,15 +32,6 @@ using cuguest::StreamRef;
 using namespace buffers;
 using namespace cuguest_test;
 
-// Bytes that the device's default pool has given out.
-cuuint64_t PoolUse() {
-  CUmemoryPool pool = nullptr;
-  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
-  cuuint64_t bytes = 0;
-  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
-  return bytes;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(copy_of_host_values_in_the_order_of_a_stream) {
@@ -57,7 +48,7 @@ BOOST_AUTO_TEST_CASE(copy_of_host_values_in_the_order_of_a_stream) {
       BOOST_TEST(Made(Buffer::CopyOfAsync(Ref(owner), HostSpan<const int>())).empty());
     }
     OK(RAW(cuStreamSynchronize)(owner.stream()));
-    BOOST_TEST(PoolUse() == 0U);
+    BOOST_TEST(BytesOfPool() == 0U);
   }
   SetStack({});
   REFUSES(Buffer::CopyOfAsync(StreamRef(), values).status(), kInvalidArgument, "");
@@ -209,7 +200,7 @@ BOOST_AUTO_TEST_CASE(freed_after_its_stream_has_ended) {
     for (const bool silently : {false, true}) {
       SetStack(stack);
       const Undisturbed undisturbed;
-      const cuuint64_t use = PoolUse();
+      const cuuint64_t use = BytesOfPool();
       Stream stream = Stream::Create(owner.ref()).value();
       Buffer buffer = Made(Buffer::AllocateAsync(stream.ref(), kInts));
       const CUdeviceptr pointer = Allocated(owner).Leak().get();
@@ -241,7 +232,7 @@ BOOST_AUTO_TEST_CASE(freed_after_its_stream_has_ended) {
         OK(RAW(cuCtxSynchronize)());
       }
       // The driver may know addresses of a pool after their end.
-      BOOST_TEST(PoolUse() == use);
+      BOOST_TEST(BytesOfPool() == use);
     }
   }
   SetStack({});

@@ -190,13 +190,9 @@ BOOST_AUTO_TEST_CASE(another_devices_mapping_costs_one_more, *OnlySim() * NeedsD
 }
 
 // Of which NVIDIA/cuda-python#2795 asks for those on a NUMA node.
-BOOST_AUTO_TEST_CASE(host_pool_allocations_are_one_range) {
+BOOST_AUTO_TEST_CASE(host_pool_allocations_are_one_range, *NeedsHostPools()) {
   const Owner owner;
   const HostPool pool;
-  if (!pool.ok()) {
-    BOOST_TEST_MESSAGE("this driver has no such pools");
-    return;
-  }
   const CUdeviceptr pointers[] = {pool.Allocate(owner), pool.Allocate(owner)};
   for (const CUdeviceptr pointer : pointers) {
     const Undisturbed undisturbed;

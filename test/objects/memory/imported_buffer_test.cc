@@ -64,29 +64,8 @@ bool Holds(const Bytes& buffer, unsigned char value) {
   return bytes == std::vector<unsigned char>(buffer.size(), value);
 }
 
-// As the environment of a child: two letters stand for each byte.
+// A variable of a child's environment.
 constexpr char kExported[] = "CUGUEST_TEST_EXPORTED";
-std::string TextOf(const ExportedMemory& memory) {
-  std::string text = kExported + std::string("=");
-  unsigned char bytes[sizeof(memory)];
-  std::memcpy(bytes, &memory, sizeof(memory));
-  for (const unsigned char byte : bytes) {
-    text += static_cast<char>('a' + (byte >> 4));
-    text += static_cast<char>('a' + (byte & 15));
-  }
-  return text;
-}
-ExportedMemory ExportedToChild() {
-  const char* text = std::getenv(kExported);
-  unsigned char bytes[sizeof(ExportedMemory)];
-  for (unsigned char& byte : bytes) {
-    byte = static_cast<unsigned char>((text[0] - 'a') << 4 | (text[1] - 'a'));
-    text += 2;
-  }
-  ExportedMemory memory;
-  std::memcpy(&memory, bytes, sizeof(bytes));
-  return memory;
-}
 
 // What has no handle of cuIpcGetMemHandle is shared by descriptors, and needs no owner of its own.
 constexpr auto kDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -366,15 +345,20 @@ BOOST_AUTO_TEST_CASE(owed_after_a_host_function, *OnlySim()) {
   const Owner owner;
   const Undisturbed undisturbed;
   Bytes buffer = Imported(owner, PartOf(peer));
+  const CUdeviceptr pointer = buffer.get();
   const auto drop = [](void* data) { *static_cast<Bytes*>(data) = Bytes(); };
   OK(RAW(cuLaunchHostFunc)(owner.stream(), drop, &buffer));
   OK(RAW(cuStreamSynchronize)(owner.stream()));
   const auto incidents = TakeIncidents();
   BOOST_TEST_REQUIRE(incidents.size() == 1U);
   BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kOwed));
+  BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_PERMITTED);
   BOOST_TEST(std::string(incidents[0].file) == "an ImportedBuffer");
+  BOOST_TEST(IsThere(pointer));
   Buffer next = Allocated(owner);
   SUCCEEDS(next.Release());
+  next = Buffer();
+  BOOST_TEST(!IsThere(pointer));
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
@@ -399,7 +383,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
 
 CHILD(imports_a_part) {
   const ContextRef context = ContextRef::Borrow(MakeContext());
-  auto buffer = ImportedBuffer<int>::Import(context, ExportedToChild());
+  auto buffer = ImportedBuffer<int>::Import(context, ReadVariable<ExportedMemory>(kExported));
   CHECK(buffer.ok());
   CHECK(buffer->size() == 3);
   std::vector<int> ints(3);
@@ -424,7 +408,7 @@ BOOST_AUTO_TEST_CASE(another_process_opens_a_part) {
     BOOST_TEST(exported->offset == 8U);
     BOOST_TEST(exported->bytes == 12U);
     SUCCEEDS(Fill(buffer.view(), 5));
-    const Ended ended = RunSelf({"--child=imports_a_part"}, {TextOf(*exported)});
+    const Ended ended = RunSelf({"--child=imports_a_part"}, {VariableOf(kExported, *exported)});
     BOOST_TEST(ended.code == 0, ended.output);
     Ints ints(kInts);
     SUCCEEDS(Download(buffer.view(), ints));
@@ -437,13 +421,14 @@ BOOST_AUTO_TEST_CASE(another_process_opens_a_part) {
 // The parent's mapping stays, and the child's buffer makes no call.
 CHILD(forks_with_an_import) {
   const ContextRef context = ContextRef::Borrow(MakeContext());
-  std::optional<Bytes> buffer = Bytes::Import(context, ExportedToChild()).value();
+  std::optional<Bytes> buffer =
+      Bytes::Import(context, ReadVariable<ExportedMemory>(kExported)).value();
   const pid_t child = fork();
   if (child == 0) {
     const absl::Status refused = buffer->Release();
     CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
     buffer.reset();
-    CHECK(!Bytes::Import(context, ExportedToChild()).ok());
+    CHECK(!Bytes::Import(context, ReadVariable<ExportedMemory>(kExported)).ok());
     _exit(0);
   }
   int status = 0;
@@ -458,7 +443,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_leaves_the_parents) {
   const Owner owner;
   Buffer buffer = Allocated(owner);
   const ExportedMemory exported = ExportedMemory::Of(buffer.view()).value();
-  const Ended ended = RunSelf({"--child=forks_with_an_import"}, {TextOf(exported)});
+  const Ended ended = RunSelf({"--child=forks_with_an_import"}, {VariableOf(kExported, exported)});
   BOOST_TEST(ended.code == 0, ended.output);
 }
 
@@ -486,12 +471,7 @@ CHILD(adopts_from_an_imported_pool) {
   const int descriptor = std::atoi(std::getenv(kPoolDescriptor));
   CHECK(RAW(cuMemPoolImportFromShareableHandle)(&pool, ToHandle(descriptor), kDescriptor, 0) ==
         CUDA_SUCCESS);
-  CUmemPoolPtrExportData data = {};
-  const std::string text = std::getenv(kPoolPointer);
-  for (size_t i = 0; i < sizeof(data.reserved); ++i) {
-    data.reserved[i] =
-        static_cast<unsigned char>((text[2 * i] - 'a') << 4 | (text[2 * i + 1] - 'a'));
-  }
+  auto data = ReadVariable<CUmemPoolPtrExportData>(kPoolPointer);
   const auto stream = cuguest::Stream::Create(ref);
   CHECK(stream.ok());
   for (const bool in_order : {false, true}) {
@@ -526,13 +506,9 @@ BOOST_AUTO_TEST_CASE(pool_memory_is_a_device_buffer) {
   OK(RAW(cuMemPoolExportToShareableHandle)(&descriptor, pool, kDescriptor, 0));
   OK(RAW(cuMemPoolExportPointer)(&data, pointer));
   const int inherited = dup(descriptor);
-  std::string text = kPoolPointer + std::string("=");
-  for (const unsigned char byte : data.reserved) {
-    text += static_cast<char>('a' + (byte >> 4));
-    text += static_cast<char>('a' + (byte & 15));
-  }
-  const Ended ended = RunSelf({"--child=adopts_from_an_imported_pool"},
-                              {kPoolDescriptor + ("=" + std::to_string(inherited)), text});
+  const Ended ended = RunSelf(
+      {"--child=adopts_from_an_imported_pool"},
+      {kPoolDescriptor + ("=" + std::to_string(inherited)), VariableOf(kPoolPointer, data)});
   BOOST_TEST(ended.code == 0, ended.output);
   close(inherited);
   close(descriptor);

@@ -154,22 +154,23 @@ class Virtual {
   CUdeviceptr base_ = 0;
 };
 
-// A pool on the host, whose allocations the driver tells the size of, and no start.
+// What the default pool of the first device has given out.
+inline cuuint64_t BytesOfPool() {
+  CUmemoryPool pool = nullptr;
+  cuuint64_t bytes = 0;
+  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
+  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
+  return bytes;
+}
+
+// A pool on the host, whose allocations the driver tells the size of, and no start: where
+// NeedsHostPools().
 class HostPool {
  public:
-  HostPool() {
-    CUmemPoolProps properties = {};
-    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    if (RAW(cuMemPoolCreate)(&pool_, &properties) != CUDA_SUCCESS) pool_ = nullptr;
-  }
+  HostPool() { OK(cudasim_test::CreateHostPool(&pool_)); }
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
-  ~HostPool() {
-    if (ok()) OK(RAW(cuMemPoolDestroy)(pool_));
-  }
-  // Whether this driver has such pools.
-  bool ok() const { return pool_ != nullptr; }
+  ~HostPool() { OK(RAW(cuMemPoolDestroy)(pool_)); }
   CUmemoryPool get() const { return pool_; }
   CUdeviceptr Allocate(const Owner& owner) const {
     CUdeviceptr pointer = 0;

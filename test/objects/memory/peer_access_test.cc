@@ -26,15 +26,6 @@ using namespace cuguest_test;
 const Device kFirst = Device::Borrow(0);
 const Device kSecond = Device::Borrow(1);
 
-bool AreLinked() {
-  const absl::StatusOr<PeerAccess::Link> link = PeerAccess::Query(kFirst, kSecond);
-  return link.ok() && link->access;
-}
-
-boost::unit_test::precondition NeedsLink() {
-  return OnlyIf(&AreLinked, "needs two devices with a link");
-}
-
 // Whether the driver says that it is enabled; leaves it as it was.
 bool IsEnabled(const Owner& from, const Owner& to) {
   from.Enter();
@@ -75,7 +66,7 @@ BOOST_AUTO_TEST_CASE(why_there_is_no_access) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(access_is_possible_and_not_enabled, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(access_is_possible_and_not_enabled, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   {
@@ -123,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_link_needs_no_context, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
-BOOST_AUTO_TEST_CASE(for_a_scope_whatever_is_current, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(for_a_scope_whatever_is_current, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   for (const Stack& stack : {Stack{}, Stack{a.get()}, Stack{b.get()}}) {
@@ -141,7 +132,7 @@ BOOST_AUTO_TEST_CASE(for_a_scope_whatever_is_current, *NeedsLink()) {
 }
 
 // The driver does not count: what the first of two users disables would be gone for the other.
-BOOST_AUTO_TEST_CASE(it_lasts_as_long_as_one_of_a_pair, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(it_lasts_as_long_as_one_of_a_pair, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   for (const std::size_t first : {0, 1, 2}) {
@@ -161,7 +152,7 @@ BOOST_AUTO_TEST_CASE(it_lasts_as_long_as_one_of_a_pair, *NeedsLink()) {
   BOOST_TEST(!IsEnabled(a, b));
 }
 
-BOOST_AUTO_TEST_CASE(on_many_threads, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(on_many_threads, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   std::atomic<int> lost{0};
@@ -184,7 +175,7 @@ BOOST_AUTO_TEST_CASE(on_many_threads, *NeedsLink()) {
 }
 
 // Inside of the driver's call, where a tool is told of it.
-BOOST_AUTO_TEST_CASE(in_a_tools_callback_it_is_refused, *OnlySim() * NeedsLink()) {
+BOOST_AUTO_TEST_CASE(in_a_tools_callback_it_is_refused, *OnlySim() * NeedsPeers()) {
   static const Owner* s_pair[2] = {};
   static absl::Status s_status;
   const Owner a(0);
@@ -204,7 +195,7 @@ BOOST_AUTO_TEST_CASE(in_a_tools_callback_it_is_refused, *OnlySim() * NeedsLink()
   BOOST_TEST(!Enabled(b, a).was_enabled());
 }
 
-BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   a.Enter();
@@ -219,7 +210,7 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   PeerAccess access = Enabled(a, b);
@@ -237,7 +228,7 @@ BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsLink()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsPeers()) {
   const Owner a(0);
   PeerAccess to_dead;
   PeerAccess from_dead;
@@ -261,7 +252,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
   SUCCEEDS(disabled.Release());
 }
 
-BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   for (const CUstreamCaptureMode mode : kCaptureModes) {
@@ -275,7 +266,7 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim() * NeedsLink()) {
+BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim() * NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   const ContextRef from = a.ref();
@@ -293,7 +284,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim() * NeedsLink()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim() * NeedsLink()) {
+BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim() * NeedsPeers()) {
   const Owner a(0);
   const Owner b(1);
   const ContextRef from = a.ref();

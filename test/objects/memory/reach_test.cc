@@ -254,12 +254,6 @@ void CheckCaptured(const InStream& each, const Pair& two, const Owner& owner, bo
   SetStack({});
 }
 
-boost::unit_test::precondition NeedsPeers() {
-  return cuguest_test::OnlyIf(
-      [] { return PeerAccess::Check(Device::Borrow(1), Device::Borrow(0)).ok(); },
-      "needs two devices that reach each other");
-}
-
 // Calls `check` with each kind of memory, on whatever is current.
 template <typename Check>
 void WithEachKind(const Check& check) {

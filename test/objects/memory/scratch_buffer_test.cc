@@ -26,14 +26,6 @@ using Scratch = ScratchBuffer<unsigned>;
 constexpr char kNodes[] = "memory nodes of graphs";
 constexpr unsigned kOthers = 77;
 
-cuuint64_t PoolUse() {
-  CUmemoryPool pool = nullptr;
-  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
-  cuuint64_t bytes = 0;
-  OK(RAW(cuMemPoolGetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
-  return bytes;
-}
-
 Scratch Made(absl::StatusOr<Scratch> scratch) {
   BOOST_TEST_REQUIRE(scratch.ok(), scratch.status().ToString());
   return *std::move(scratch);
@@ -140,7 +132,7 @@ BOOST_AUTO_TEST_CASE(job_on_each_stream_outside_captures) {
         SUCCEEDS(stream.Synchronize());
       }
       BOOST_TEST(counter.Took());
-      BOOST_TEST(PoolUse() == 0U);
+      BOOST_TEST(BytesOfPool() == 0U);
       SetStack({});
     }
   }
@@ -168,7 +160,7 @@ BOOST_AUTO_TEST_CASE(job_in_each_capture, *NeedsDriver(11040, kNodes)) {
           }
         }
         BOOST_TEST((GetStack() == stack));
-        BOOST_TEST(PoolUse() == 0U);
+        BOOST_TEST(BytesOfPool() == 0U);
         SetStack({});
       }
     }
@@ -432,7 +424,7 @@ BOOST_AUTO_TEST_CASE(outside_memory_while_stream_captures) {
   }
   SUCCEEDS(scratch.Release());
   SUCCEEDS(counter.stream().Synchronize());
-  BOOST_TEST(PoolUse() == 0U);
+  BOOST_TEST(BytesOfPool() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(stream_or_context_ends_before_it, *NeedsDriver(12000, "cuCtxGetId")) {
@@ -514,7 +506,7 @@ BOOST_AUTO_TEST_CASE(it_moves, *NeedsDriver(11040, kNodes)) {
       SUCCEEDS(graph.Instantiate().value().Launch(counter.stream()));
     }
     SUCCEEDS(counter.stream().Synchronize());
-    BOOST_TEST(PoolUse() == 0U);
+    BOOST_TEST(BytesOfPool() == 0U);
   }
 }
 
@@ -625,23 +617,36 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim() * NeedsDriver(12000, "cuCtxGe
   SetStack({});
 }
 
-// The header's `Cost:`.
+// The header's `Cost:`. A thread asks for the device when its last allocation was in another
+// context.
 BOOST_AUTO_TEST_CASE(driver_calls, *NeedsDriver(13000, "cuCtxGetDevice of a context") * OnlySim()) {
   Counter counter;
+  Counter other;
   const auto calls = [](const auto& work) {
     cuguest_test::BeginCount();
     work();
     return Sim::TotalCalls();
   };
-  Scratch scratch = Made(Scratch::Allocate(counter.stream(), kCount));  // asks for the device
-  SUCCEEDS(scratch.Release());
+  Scratch scratch;
   const auto allocate = [&] { scratch = Made(Scratch::Allocate(counter.stream(), kCount)); };
   const auto release = [&] { SUCCEEDS(scratch.Release()); };
-  BOOST_TEST(calls(allocate) == 5u);
-  BOOST_TEST(calls(release) == 5u);
-  const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
-  BOOST_TEST(calls(allocate) == 10u);
-  BOOST_TEST(calls(release) == 5u);
+  const auto forget = [&] { SUCCEEDS(Made(Scratch::Allocate(other.stream(), kCount)).Release()); };
+  for (const bool is_current : {false, true}) {
+    if (is_current) counter.owner().Enter();
+    const unsigned asked = is_current ? 4 : 6;
+    forget();
+    BOOST_TEST(calls(allocate) == 5u + asked);
+    BOOST_TEST(calls(release) == 5u);
+    BOOST_TEST(calls(allocate) == 5u);
+    BOOST_TEST(calls(release) == 5u);
+    const Capture capture(counter.stream().get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    forget();
+    BOOST_TEST(calls(allocate) == 10u + asked);
+    BOOST_TEST(calls(release) == 5u);
+    BOOST_TEST(calls(allocate) == 10u);
+    BOOST_TEST(calls(release) == 5u);
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

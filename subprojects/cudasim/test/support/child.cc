@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "test/support/raw_driver.h"
 
@@ -81,6 +82,26 @@ Ended RunSelf(const std::vector<std::string>& arguments,
   waitpid(child, &status, 0);
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   return ended;
+}
+
+// A value holds zeros: two letters stand for each byte.
+std::string VariableOfBytes(const char* name, const void* bytes, std::size_t size) {
+  std::string text = name + std::string("=");
+  for (std::size_t i = 0; i < size; ++i) {
+    const unsigned char byte = static_cast<const unsigned char*>(bytes)[i];
+    text += static_cast<char>('a' + (byte >> 4));
+    text += static_cast<char>('a' + (byte & 15));
+  }
+  return text;
+}
+
+void ReadVariableOfBytes(const char* name, void* bytes, std::size_t size) {
+  const char* const text = std::getenv(name);
+  CHECK(text != nullptr && std::strlen(text) == 2 * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    static_cast<unsigned char*>(bytes)[i] =
+        static_cast<unsigned char>((text[2 * i] - 'a') << 4 | (text[2 * i + 1] - 'a'));
+  }
 }
 
 CUcontext MakeContext() {

@@ -19,10 +19,12 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace cudasim_test {
@@ -37,6 +39,22 @@ struct Ended {
 // set, and "NAME" ones unset.
 Ended RunSelf(const std::vector<std::string>& arguments,
               const std::vector<std::string>& environment = {});
+
+// "NAME=" and the bytes of a value as text, for the environment of a child; and there, the bytes.
+std::string VariableOfBytes(const char* name, const void* bytes, std::size_t size);
+void ReadVariableOfBytes(const char* name, void* bytes, std::size_t size);
+template <typename T>
+std::string VariableOf(const char* name, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return VariableOfBytes(name, &value, sizeof(value));
+}
+template <typename T>
+T ReadVariable(const char* name) {
+  T value = {};
+  static_assert(std::is_trivially_copyable_v<T>);
+  ReadVariableOfBytes(name, &value, sizeof(value));
+  return value;
+}
 
 // For the child: a context of its own, floating. Initialises the driver.
 CUcontext MakeContext();

@@ -46,6 +46,11 @@ int DeviceCount() {
   return RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS ? count : 0;
 }
 
+bool CanReach(CUdevice from, CUdevice to) {
+  int can = 0;
+  return RAW(cuDeviceCanAccessPeer)(&can, from, to) == CUDA_SUCCESS && can != 0;
+}
+
 template <typename Applies>
 ut::precondition SkipUnless(Applies applies, std::string reason) {
   return ut::precondition([=](ut::test_unit_id id) -> boost::test_tools::assertion_result {
@@ -88,7 +93,8 @@ struct AddFixture : ut::test_tree_visitor {
 // The cases that ran to their end, which is not all of those that did not fail.
 std::set<ut::test_unit_id> g_finished;
 
-// The case itself or the suite around it that a decorator skipped; empty if none was.
+// The case itself, or the suite around it, that a decorator or SayIsSkipped() skipped; empty if
+// none was.
 std::string SkippedUnit(ut::test_unit_id id) {
   while (id != ut::INV_TEST_UNIT_ID) {
     const ut::test_unit& unit = ut::framework::get(id, ut::TUT_ANY);
@@ -102,12 +108,13 @@ struct CountCases : ut::test_tree_visitor {
   void visit(const ut::test_case& test_case) override {
     if (!test_case.is_enabled()) return;
     const bool finished = g_finished.count(test_case.p_id) != 0;
-    const std::string skipped = finished ? "" : SkippedUnit(test_case.p_id);
+    const bool passed = finished && ut::results_collector.results(test_case.p_id).passed();
+    const std::string skipped = finished && !passed ? "" : SkippedUnit(test_case.p_id);
     if (!skipped.empty()) {
       ++g_skipped;
       std::printf("skipped: %s: %s\n", test_case.full_name().c_str(),
                   g_skip_reasons[skipped].c_str());
-    } else if (finished && ut::results_collector.results(test_case.p_id).passed()) {
+    } else if (passed) {
       ++g_passed;
     } else {
       ++g_failed;
@@ -199,6 +206,10 @@ bool NeedDriver(int version, const char* why) {
 
 bool HasDriver(int version) { return DriverVersion() >= version; }
 
+void SayIsSkipped(const std::string& reason) {
+  g_skip_reasons[ut::framework::current_test_case().full_name()] = reason;
+}
+
 ut::precondition NeedsDriver(int version, const char* why) {
   return SkipUnless([version] { return HasDriver(version); }, NeedsText(version, why));
 }
@@ -211,6 +222,26 @@ ut::precondition NeedsDriverBefore(int version, const char* why) {
 ut::precondition NeedsDevices(int count) {
   return SkipUnless([count] { return DeviceCount() >= count; },
                     "needs " + std::to_string(count) + " devices");
+}
+
+ut::precondition NeedsPeers() {
+  return OnlyIf([] { return CanReach(0, 1) && CanReach(1, 0); },
+                "needs two devices that reach each other");
+}
+
+CUresult CreateHostPool(CUmemoryPool* pool) {
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  return RAW(cuMemPoolCreate)(pool, &properties);
+}
+
+ut::precondition NeedsHostPools() {
+  const auto has_them = [] {
+    CUmemoryPool pool = nullptr;
+    return CreateHostPool(&pool) == CUDA_SUCCESS && RAW(cuMemPoolDestroy)(pool) == CUDA_SUCCESS;
+  };
+  return OnlyIf(has_them, "needs a driver that has memory pools of the host");
 }
 
 void Require(CUresult code, const char* doing) {

@@ -18,6 +18,7 @@
 #include <cuda.h>
 
 #include <boost/test/unit_test.hpp>
+#include <string>
 #include <vector>
 
 namespace cudasim_test {
@@ -34,6 +35,10 @@ boost::unit_test::precondition OnlyIf(bool (*applies)(), const char* reason);
 boost::unit_test::precondition OnlySim();
 boost::unit_test::precondition OnlyReal();
 boost::unit_test::precondition NeedsDevices(int count);
+boost::unit_test::precondition NeedsPeers();  // two devices, and each reaches the other's memory
+boost::unit_test::precondition NeedsHostPools();
+// A pool on the host's first NUMA node.
+CUresult CreateHostPool(CUmemoryPool* pool);
 
 // The case needs a driver of CUDA `version` (12040) or newer, because `why`:
 //
@@ -46,6 +51,10 @@ boost::unit_test::precondition NeedsDriverBefore(int version, const char* why);
 
 // For a line of a case that such a driver would fail.
 bool HasDriver(int version);
+
+// In a case that finds out as it runs that the driver refuses what it is about: if no check of it
+// fails, it is reported as skipped, with the reason, and not as passed.
+void SayIsSkipped(const std::string& reason);
 
 // Called while the program loads: it is of no use on the simulation, and ends there with 77
 // before it begins. Returns true.
