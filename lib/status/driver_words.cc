@@ -42,7 +42,7 @@ std::string WordsText(CUresult code, const char* doing) {
     return said.empty() ? said : "; the driver says in " + said;
   }
   if (!IsVague(code) || !CouldHear()) return "";
-  return "; with a cuguest::DriverLog open, the driver's own reason is here";
+  return "; the driver's own reason, where it has one, is here with a cuguest::DriverLog open";
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

@@ -7,6 +7,7 @@
 #include "lib/core/driver_release.h"
 #include "lib/guard/relaxed_scope.h"
 #include "lib/objects/stream/stream_call.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -21,7 +22,7 @@ constexpr char kInstead[] =
 
 absl::Status CheckNodes(const ObjectDriver& driver, Device device, const std::string& doing) {
   if (driver.version != 0 && driver.version < kHasMemoryNodes) {
-    return ToStatus(
+    return RefusalStatus(
         kCallRequiresNewerDriver, doing,
         absl::StrCat("a graph can allocate memory with ", VersionText(kHasMemoryNodes),
                      " or newer, and the driver has ", VersionText(driver.version), kInstead));
@@ -32,8 +33,8 @@ absl::Status CheckNodes(const ObjectDriver& driver, Device device, const std::st
                                 device.get()),
       doing, "whether the device has memory pools");
   if (has_pools != 0) return absl::OkStatus();
-  return ToStatus(CUDA_ERROR_NOT_SUPPORTED, doing,
-                  absl::StrCat("device ", device.get(), " has no memory pools", kInstead));
+  return RefusalStatus(CUDA_ERROR_NOT_SUPPORTED, doing,
+                       absl::StrCat("device ", device.get(), " has no memory pools", kInstead));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "lib/objects/stream/stream_use.h"
 #include "lib/share/context_hold.h"
 #include "lib/share/owed.h"
+#include "lib/status/error_status.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
 
@@ -57,7 +58,8 @@ absl::StatusOr<ScratchMemory> ScratchMemory::AllocateInCapture(const StreamRef& 
   const std::string doing = ScratchText(bytes);
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   ScratchMemory memory;
-  if (!memory.use_.Begin(stream)) return ToStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
+  if (!memory.use_.Begin(stream))
+    return RefusalStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
   const StreamHold hold(memory.use_);
   const ContextHold home(stream.context());
   const CUresult held = hold.ok() ? home.result() : CUDA_ERROR_INVALID_HANDLE;
