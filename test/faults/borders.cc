@@ -84,6 +84,68 @@ void CUDA_CB CallInHostFunction(void* data) {
 
 }  // namespace
 
+namespace internal {
+namespace {
+
+struct Recipe {
+  std::function<int(const Arguments&)> function;
+  std::vector<AnyParameter> parameters;
+};
+
+// The border values that a call is given instead of valid ones, by the place of their parameter.
+using Borders = std::map<size_t, const Value<Argument>*>;
+
+// A call of the recipe with the border values.
+std::function<Ready(Given&)> With(const std::shared_ptr<const Recipe>& recipe,
+                                  const Borders& borders) {
+  return [recipe, borders](Given& given) {
+    const auto arguments = std::make_shared<Arguments>();
+    for (size_t place = 0; place < recipe->parameters.size(); ++place) {
+      const auto border = borders.find(place);
+      arguments->push_back(border != borders.end() ? border->second->make(given)
+                                                   : recipe->parameters[place].valid(given));
+    }
+    Ready ready;
+    ready.call = [recipe, arguments] { return recipe->function(*arguments); };
+    if (borders.empty()) return ready;
+    ready.call_with_valid = [recipe, arguments, borders, &given] {
+      for (const auto& [place, border] : borders) {
+        (*arguments)[place] = recipe->parameters[place].valid(given);
+      }
+      return recipe->function(*arguments);
+    };
+    return ready;
+  };
+}
+
+}  // namespace
+
+Row RowOf(const std::string& names, const std::function<int(const Arguments&)>& function,
+          Everywhere everywhere, const std::vector<AnyParameter>& parameters) {
+  const auto recipe = std::make_shared<const Recipe>(Recipe{function, parameters});
+  Row row;
+  row.names = names;
+  row.everywhere = std::move(everywhere);
+  row.prepare = With(recipe, {});
+  std::vector<std::pair<size_t, const Value<Argument>*>> all;
+  for (size_t place = 0; place < parameters.size(); ++place) {
+    for (const auto& border : recipe->parameters[place].borders) {
+      all.emplace_back(place, &border);
+      row.borders.push_back({"argument " + std::to_string(place + 1) + " " + border.name,
+                             border.expected, With(recipe, {all.back()})});
+    }
+  }
+  for (size_t first = 0; first < all.size(); ++first) {
+    for (size_t second = first + 1; second < all.size(); ++second) {
+      if (all[first].first == all[second].first) continue;
+      row.pairs.push_back({first, second, With(recipe, {all[first], all[second]})});
+    }
+  }
+  return row;
+}
+
+}  // namespace internal
+
 BorderWalk::~BorderWalk() {
   std::printf("%s: %zu border values in a state, %zu calls elsewhere, %zu broken\n", tables_,
               borders_, elsewhere_, broken_);

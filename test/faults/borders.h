@@ -21,7 +21,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -190,115 +189,47 @@ int Said(const absl::StatusOr<T>& result) {
   return Said(result.status());
 }
 
-template <typename R, typename... A>
-int Call(const std::function<R(A...)>& function, std::tuple<A...>& values) {
-  if constexpr (std::is_void_v<R>) {
-    std::apply(function, values);
-    return kSilent;
-  } else {
-    return Said(std::apply(function, values));
-  }
+// Functions and parameters without their types, so that walking over them is compiled once. An
+// argument lives as long as the call that is given it.
+using Argument = std::shared_ptr<void>;
+using Arguments = std::vector<Argument>;
+
+struct AnyParameter {
+  std::function<Argument(Given&)> valid;
+  std::vector<Value<Argument>> borders;
+};
+
+template <typename T>
+std::function<Argument(Given&)> Untyped(std::function<T(Given&)> make) {
+  return [make = std::move(make)](Given& given) -> Argument {
+    return std::make_shared<T>(make(given));
+  };
 }
 
-template <typename R, typename... A>
-struct RowMaker {
-  std::function<R(A...)> function;
-  std::tuple<Parameter<A>...> parameters;
+template <typename T>
+AnyParameter Untyped(Parameter<T> parameter) {
+  AnyParameter any = {Untyped(std::move(parameter.valid)), {}};
+  for (Value<T>& border : parameter.borders) {
+    any.borders.push_back({border.name, Untyped(std::move(border.make)), border.expected});
+  }
+  return any;
+}
 
-  template <size_t kPlace>
-  using At = std::tuple_element_t<kPlace, std::tuple<A...>>;
-
-  // `border` is of the parameter at kBorder.
-  template <size_t kBorder, size_t kPlace, typename T>
-  At<kPlace> Make(Given& given, [[maybe_unused]] const Value<T>* border) const {
-    if constexpr (kPlace == kBorder) {
-      return border->make(given);
+template <typename R, typename... A, size_t... kPlaces>
+std::function<int(const Arguments&)> Untyped(std::function<R(A...)> function,
+                                             std::index_sequence<kPlaces...>) {
+  return [function = std::move(function)]([[maybe_unused]] const Arguments& arguments) {
+    if constexpr (std::is_void_v<R>) {
+      function(*static_cast<A*>(arguments[kPlaces].get())...);
+      return kSilent;
     } else {
-      return std::get<kPlace>(parameters).valid(given);
+      return Said(function(*static_cast<A*>(arguments[kPlaces].get())...));
     }
-  }
+  };
+}
 
-  template <size_t kBorder, typename T, size_t... kPlaces>
-  Ready Prepare(Given& given, [[maybe_unused]] const Value<T>* border,
-                std::index_sequence<kPlaces...>) const {
-    using Values = std::tuple<A...>;
-    const auto values = std::make_shared<Values>(Values{Make<kBorder, kPlaces>(given, border)...});
-    Ready ready;
-    ready.call = [f = function, values] { return Call(f, *values); };
-    if constexpr (kBorder < sizeof...(A)) {
-      ready.call_with_valid = [f = function, values, valid = std::get<kBorder>(parameters).valid,
-                               &given] {
-        std::get<kBorder>(*values) = valid(given);
-        return Call(f, *values);
-      };
-    }
-    return ready;
-  }
-
-  template <size_t kBorder>
-  void AddBorders(Row* row) const {
-    using T = At<kBorder>;
-    for (const Value<T>& border : std::get<kBorder>(parameters).borders) {
-      row->borders.push_back({"argument " + std::to_string(kBorder + 1) + " " + border.name,
-                              border.expected, [maker = *this, border](Given& given) {
-                                return maker.template Prepare<kBorder>(
-                                    given, &border, std::index_sequence_for<A...>());
-                              }});
-    }
-  }
-
-  template <size_t kFirst, size_t kSecond, size_t kPlace, typename T, typename U>
-  At<kPlace> MakeOf(Given& given, [[maybe_unused]] const Value<T>& first,
-                    [[maybe_unused]] const Value<U>& second) const {
-    if constexpr (kPlace == kFirst) {
-      return first.make(given);
-    } else if constexpr (kPlace == kSecond) {
-      return second.make(given);
-    } else {
-      return std::get<kPlace>(parameters).valid(given);
-    }
-  }
-
-  template <size_t kFirst, size_t kSecond, typename T, typename U, size_t... kPlaces>
-  Ready PrepareBoth(Given& given, const Value<T>& first, const Value<U>& second,
-                    std::index_sequence<kPlaces...>) const {
-    using Values = std::tuple<A...>;
-    const auto values =
-        std::make_shared<Values>(Values{MakeOf<kFirst, kSecond, kPlaces>(given, first, second)...});
-    return {[f = function, values] { return Call(f, *values); }, {}};
-  }
-
-  // Of every two border values of the parameters at kFirst and kSecond.
-  template <size_t kFirst, size_t kSecond>
-  void AddPairs([[maybe_unused]] Row* row, [[maybe_unused]] const std::vector<size_t>& at) const {
-    if constexpr (kFirst < kSecond) {
-      const auto& firsts = std::get<kFirst>(parameters).borders;
-      const auto& seconds = std::get<kSecond>(parameters).borders;
-      for (size_t i = 0; i < firsts.size(); ++i) {
-        for (size_t j = 0; j < seconds.size(); ++j) {
-          row->pairs.push_back(
-              {at[kFirst] + i, at[kSecond] + j,
-               [maker = *this, first = firsts[i], second = seconds[j]](Given& given) {
-                 return maker.template PrepareBoth<kFirst, kSecond>(
-                     given, first, second, std::index_sequence_for<A...>());
-               }});
-        }
-      }
-    }
-  }
-
-  template <size_t kFirst, size_t... kPlaces>
-  void AddPairsOf(Row* row, const std::vector<size_t>& at, std::index_sequence<kPlaces...>) const {
-    (AddPairs<kFirst, kPlaces>(row, at), ...);
-  }
-
-  template <size_t... kPlaces>
-  void AddAll([[maybe_unused]] Row* row, std::index_sequence<kPlaces...>) const {
-    std::vector<size_t> at;  // where the borders of each parameter begin
-    ((at.push_back(row->borders.size()), AddBorders<kPlaces>(row)), ...);
-    (AddPairsOf<kPlaces>(row, at, std::index_sequence_for<A...>()), ...);
-  }
-};
+Row RowOf(const std::string& names, const std::function<int(const Arguments&)>& function,
+          Everywhere everywhere, const std::vector<AnyParameter>& parameters);
 
 }  // namespace internal
 
@@ -306,16 +237,9 @@ struct RowMaker {
 template <typename R, typename... A>
 Row MakeRow(const std::string& names, std::function<R(A...)> function, Everywhere everywhere,
             Parameter<A>... parameters) {
-  const internal::RowMaker<R, A...> maker{std::move(function), {std::move(parameters)...}};
-  Row row;
-  row.names = names;
-  row.everywhere = std::move(everywhere);
-  row.prepare = [maker](Given& given) {
-    return maker.template Prepare<sizeof...(A)>(given, static_cast<const Value<int>*>(nullptr),
-                                                std::index_sequence_for<A...>());
-  };
-  maker.AddAll(&row, std::index_sequence_for<A...>());
-  return row;
+  return internal::RowOf(names,
+                         internal::Untyped(std::move(function), std::index_sequence_for<A...>()),
+                         std::move(everywhere), {internal::Untyped(std::move(parameters))...});
 }
 
 inline std::vector<Row> Joined(const std::vector<std::vector<Row>>& tables) {
