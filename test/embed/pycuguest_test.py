@@ -29,6 +29,7 @@ SYSROOT = os.environ.get("CUGUEST_TEST_SYSROOT") and pathlib.Path(os.environ["CU
 FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcuguest-audit.so
 cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
 cuguest/_python.py cuguest/py.typed cuguest/testing.py""".split()
+CONTROL = ROOT / "subprojects" / "cudasim" / "driver" / "control.h"  # which the package's tests read
 CAPTURED = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 
@@ -85,6 +86,7 @@ def try_in_emulator(wheel, tmp):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     shutil.copytree(PROJECT / "test", tmp / "test", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CONTROL, tmp / "test")
     shutil.copy(PROJECT / "pyproject.toml", tmp)
     libraries = os.pathsep.join(str(SYSROOT / folder) for folder in ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"))
     said = run("qemu-aarch64-static", "-E", f"LD_LIBRARY_PATH={SIMDIR}:{libraries}", "-E", f"PYTHONPATH={site}",
@@ -113,6 +115,7 @@ def try_out(wheel, version, path, tmp, is_newest):
     run(*install, "--no-index", "--no-deps", wheel, env=env)
     tests = tmp / f"tests{name}"
     shutil.copytree(PROJECT / "test", tests / "test", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CONTROL, tests / "test")
     shutil.copytree(PROJECT / "examples", tests / "examples")
     for file in (PROJECT / "pyproject.toml", PROJECT / "README.md", ROOT / "docs" / "python.md"):
         shutil.copy(file, tests)

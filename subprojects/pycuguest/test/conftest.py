@@ -4,6 +4,8 @@
 import contextlib
 import ctypes
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,11 @@ import pytest
 import cuguest
 
 pytest_plugins = ["pytester"]
+
+# The table of functions of the simulated driver's own: beside this file where the tests are a copy.
+HERE = pathlib.Path(__file__).resolve()
+CONTROL = next((path for path in (HERE.with_name("control.h"), HERE.parents[2] / "cudasim" / "driver" / "control.h")
+                if path.exists()), None)
 
 
 class Driver:
@@ -84,17 +91,20 @@ class Driver:
         self.pop()
         return made.value
 
-    def control(self, place, result, *arguments):
-        """A function of the simulated driver's own, by its place in the table of its driver/control.h."""
+    def control(self, name, result, *arguments):
+        """The function of that name of the simulated driver's own."""
+        text = CONTROL.read_text()
+        names = re.findall(r"^  \S.*?\(\*(\w+)\)\(", text[text.index("struct Control {"):], re.M)
         table = self.calls.cudasimControl
         table.restype = ctypes.POINTER(ctypes.c_void_p)
-        assert table()[0] & 0xFFFFFFFF == 15, "another table than that of driver/control.h"
-        return ctypes.CFUNCTYPE(result, *arguments)(table()[place])
+        version = int(re.search(r"kControlVersion = (\d+);", text)[1])
+        assert table()[0] & 0xFFFFFFFF == version, f"another table than that of {CONTROL}"
+        return ctypes.CFUNCTYPE(result, *arguments)(table()[1 + names.index(name)])
 
     @contextlib.contextmanager
     def on_every_call(self, function):
         """Has `function` of C called, with a name, for each call of the simulated driver."""
-        call = self.control(10, None, ctypes.c_void_p)
+        call = self.control("on_every_call", None, ctypes.c_void_p)
         call(ctypes.cast(function, ctypes.c_void_p))
         try:
             yield
@@ -102,7 +112,7 @@ class Driver:
             call(None)
 
     def total_calls(self):
-        return self.control(12, ctypes.c_uint64)()
+        return self.control("total_calls", ctypes.c_uint64)()
 
     def is_active(self, device=0):
         flags, active = ctypes.c_uint(), ctypes.c_int()
