@@ -23,6 +23,7 @@ enum {
   NOT_INITIALIZED = 3,
   INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
+  NOT_FOUND = 500,
   CONTEXT_IS_DESTROYED = 709,
   NOT_SUPPORTED = 801
 };
@@ -340,10 +341,18 @@ EXPORT int cuGetProcAddress(const char* name, void** address, int version,
       ENTRY(cuStreamIsCapturing, cuStreamIsCapturing),
       ENTRY(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode),
   };
+  /* From this version on there is another signature of that name, which this driver has not. */
+  static const struct {
+    const char* name;
+    int version;
+  } newer[] = {{"cuCtxCreate", 11040}, {"cuStreamGetCtx", 12050}, {"cuCtxGetDevice", 13000}};
   function found = &not_supported;
   size_t i;
-  (void)version;
   NEED(flags <= 1, INVALID_VALUE);
+  *address = NULL;
+  for (i = 0; i < sizeof(newer) / sizeof(newer[0]); ++i) {
+    NEED(version < newer[i].version || strcmp(newer[i].name, name) != 0, NOT_FOUND);
+  }
   for (i = 0; i < sizeof(entries) / sizeof(entries[0]); ++i) {
     if (strcmp(entries[i].name, name) == 0) found = entries[i].address;
   }

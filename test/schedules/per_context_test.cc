@@ -341,6 +341,11 @@ Group operator+(Group group, const Group& other) {
   return group;
 }
 
+Group LongOnes(Group group) {
+  group.is_long = true;
+  return group;
+}
+
 }  // namespace
 
 std::vector<Group> schedules::Groups() {
@@ -360,13 +365,15 @@ std::vector<Group> schedules::Groups() {
       All("two_threads_one_operation_weak", one, one, weak) + All("", {"D"}, one_beside, weak),
       All("two_threads_longer", {"F", "X", "aF"}, longer, every) +
           All("", {"DR", "aDE"}, {"BX", "XB", "FX"}, every),
-      All("two_threads_longer_weak", {"F", "aF"}, {"AaF"}, one_stale_read) +
-          All("", {"DR"}, {"BX", "F"}, one_stale_read),
+      All("two_threads_longer_weak", {"F"}, {"AaF"}, one_stale_read) +
+          All("", {"DR"}, {"F"}, one_stale_read),
       {"three_threads",
-       {Words({"aF", "FX", "X"}, Begin::kPinned, three_preemptions),
-        Words({"A", "F", "A"}, Begin::kMade, {2})}},
+       {Words({"aF", "FX", "X"}, Begin::kPinned, {2}), Words({"A", "F", "A"}, Begin::kMade, {2})}},
+      LongOnes(All("two_threads_longer_weak_all", {"aF"}, {"AaF"}, one_stale_read) +
+               All("", {"DR"}, {"BX"}, one_stale_read)),
       {"three_threads_all",
-       {Words({"aF", "FX", "XF"}, Begin::kMade, three_preemptions),
+       {Words({"aF", "FX", "X"}, Begin::kPinned, three_preemptions),
+        Words({"aF", "FX", "XF"}, Begin::kMade, three_preemptions),
         Words({"aF", "FX", "BX"}, Begin::kPinned, three_preemptions),
         Words({"D", "B", "X"}, Begin::kMade, three_preemptions),
         Words({"A", "F", "A"}, Begin::kMade, three_preemptions),

@@ -303,7 +303,7 @@ void CheckEndOfEmpty(const char* what) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_end_of_any_empty_owner_gives_back) {
+BOOST_AUTO_TEST_CASE(ends_of_empty_owners_give_back) {
   CheckEndOfEmpty<SharedContext>("SharedContext");
   CheckEndOfEmpty<PrimaryContext>("PrimaryContext");
   CheckEndOfEmpty<Stream>("Stream");
@@ -388,7 +388,7 @@ void CheckEndsAfterTheCallback(const char* what, const char* entry, const Make& 
 }  // namespace
 
 // There the turn is taken which the end needs.
-BOOST_AUTO_TEST_CASE(in_a_tools_callback_pinned_pages_are_owed, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(pinned_pages_owed_in_a_callback, *cuguest_test::OnlySim()) {
   const OwnContext context;
   const ContextRef ref = ContextRef::Borrow(context.get());
   const auto before = Sim::Live();
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(in_a_tools_callback_pinned_pages_are_owed, *cuguest_test::O
   BOOST_TEST((Sim::Live() == before));
 }
 
-BOOST_AUTO_TEST_CASE(in_a_tools_callback_peer_access_is_owed,
+BOOST_AUTO_TEST_CASE(peer_access_owed_in_a_callback,
                      *cuguest_test::OnlySim() * cuguest_test::NeedsDevices(2)) {
   const OwnContext first(0);
   const OwnContext peers[] = {OwnContext(1), OwnContext(1), OwnContext(1)};
@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(a_cached_value_is_destroyed_later) {
 }
 
 // Of a cache there is no later: also what is of a primary context is given up.
-BOOST_AUTO_TEST_CASE(a_cache_that_ends_in_a_host_function) {
+BOOST_AUTO_TEST_CASE(cache_ends_in_a_host_function) {
   CachedValue::s_ended = 0;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst);
   std::optional<cuguest::PerContext<CachedValue>> cache(std::in_place);

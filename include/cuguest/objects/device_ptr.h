@@ -44,7 +44,8 @@ class DevicePtr {
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE DevicePtr(const DeviceView<U>& view) noexcept : pointer_(view.data()) {}
 
-  // Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
+  /// As the driver takes it.
+  /// Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
   [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer_);
   }
