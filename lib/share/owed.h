@@ -97,7 +97,7 @@ void EndOrOwe(Held& held, const char* what, End end) noexcept {
   GiveBackOrOwe(held, what, end);
 }
 
-// The same of an owner whose destructor would end it once more: let_go(owner) empties it.
+// The same of an owner whose destructor would give it back once more: let_go(owner) empties it.
 template <typename Owner, typename End, typename LetGo>
 void EndOrOwe(Owner& owner, const char* what, End end, LetGo let_go) noexcept {
   EndOrOwe(owner, what, [end, let_go](Owner& ending) noexcept -> CUresult {

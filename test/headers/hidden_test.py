@@ -43,14 +43,12 @@ OURS = re.compile(r"_Z(?:GV|GR|T[VITS]|Z)*N[KVrRO]*7cuguest")
 def types(header):
     """The classes of a header that an embedder can name, but templates, as qualified names."""
     scope, before = ["cuguest"], ""
-    text = header.read_text().partition("\nCUGUEST_BEGIN")[2]
+    text = "".join(header.read_text().partition("\nCUGUEST_BEGIN")[1:])
     text = re.sub(r"^#if \w+ <.*?^#endif", "", text, flags=re.M | re.S)  # replacements of types that an older toolkit lacks
     outer = []  # the classes around a line: [indentation, name, not in a template, access]
     for line in text.splitlines():
-        if line.startswith("_RUNTIME_NAMESPACE"):
-            scope = ["cuguest", "runtime"]
-        if line.startswith("_INTERNAL_NAMESPACE"):
-            scope = ["cuguest", "internal"]
+        if begun := re.match(r"CUGUEST_BEGIN_(\w*)NAMESPACE", line):
+            scope = ["cuguest", *begun[1].lower().split("_")[:-1]]
         if opened := re.match(r"namespace (\w+) \{$", line):
             scope.append(opened[1])
         if re.match(r"\}  // namespace \w", line):

@@ -13,6 +13,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/process/plugin.h"
+#include "test/support/leaks_on_purpose.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
@@ -160,6 +161,7 @@ void WithoutCloseTheCodeStays() {
   const Values values(MakeContext());
   const auto live = Sim::Live();
   {
+    const cuguest_test::LeaksOnPurpose its_code;
     const ScalePlugin plugin;
     plugin.Double(values);
   }
@@ -294,6 +296,7 @@ void BelowCuda12() {
   const CUcontext created = MakeContext();
   const CUcontext destroyed = MakeContext();
   const CUcontext current = MakeContext();
+  const cuguest_test::LeaksOnPurpose what_is_not_closed;
   const ScalePlugin plugin;
   for (const CUcontext context : {primary, created, destroyed, current}) {
     plugin.Double(Values(context));
@@ -313,6 +316,7 @@ void BelowCuda12() {
 // No code of the plugin runs at exit.
 void TheProcessEndsWithoutClose() {
   Initialize();
+  const cuguest_test::LeaksOnPurpose its_code;
   static const ScalePlugin s_plugin;
   static const Values s_values(MakeContext());
   s_plugin.Double(s_values);

@@ -31,15 +31,10 @@
 #include "cuguest/testing/stack_probe.h"
 #include "test/process/elsewhere.h"
 #include "test/support/held_locks.h"
+#include "test/support/leaks_on_purpose.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 #include "test/support/stopped_thread.h"
-
-// Of LeakSanitizer, in a program that has it.
-extern "C" {
-void __lsan_disable() __attribute__((weak));  // NOLINT(bugprone-reserved-identifier)
-void __lsan_enable() __attribute__((weak));   // NOLINT(bugprone-reserved-identifier)
-}
 
 namespace {
 
@@ -198,10 +193,9 @@ void AfterItsThread() {
       {
         Worker own(world.callers);
         own.Do([&] {
-          const bool expects_leak = LosesMemory(row) && __lsan_disable != nullptr;
-          if (expects_leak) __lsan_disable();
+          std::optional<cuguest_test::LeaksOnPurpose> leaks;
+          if (LosesMemory(row)) leaks.emplace();
           object = row.make(world);
-          if (expects_leak) __lsan_enable();
         });
       }
       CHECK(object != nullptr);

@@ -118,8 +118,9 @@ class Peer {
       close(child_in);
       close(child_out);
     });
-    if (read(in_, &mail_, sizeof(mail_)) != sizeof(mail_)) Quit();
-    BOOST_TEST_REQUIRE(ended_.code == 0, ended_.output);
+    if (read(in_, &mail_, sizeof(mail_)) == sizeof(mail_)) return;
+    Quit();
+    BOOST_FAIL(ended_.output);
   }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

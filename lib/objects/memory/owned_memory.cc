@@ -494,7 +494,7 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
 void OwnedMemory::End() noexcept { EndOrOwe(*this, owner(), &FreeQuietly, &OwnedMemory::Leak); }
 
 // Stream 0 waits for the per-thread streams of all threads. What was to be freed in the order of a
-// stream that captures is lost: the host may have destroyed that when another try is made.
+// capturing stream is not tried again: the host may have destroyed the stream by then.
 CUresult OwnedMemory::FreeQuietly(OwnedMemory& memory) noexcept {
   if (memory.range_.pointer == 0) return CUDA_SUCCESS;
   return memory
