@@ -58,8 +58,9 @@ absl::StatusOr<ScratchMemory> ScratchMemory::AllocateInCapture(const StreamRef& 
   const std::string doing = ScratchText(bytes);
   CUGUEST_ASSIGN_OR_RETURN(const ObjectDriver* const driver, ObjectDriver::Get());
   ScratchMemory memory;
-  if (!memory.use_.Begin(stream))
+  if (!memory.use_.Begin(stream)) {
     return RefusalStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
+  }
   const StreamHold hold(memory.use_);
   const ContextHold home(stream.context());
   const CUresult held = hold.ok() ? home.result() : CUDA_ERROR_INVALID_HANDLE;
