@@ -158,7 +158,11 @@ CHILD(tries_to_checkpoint_its_parent) {
     return 0;
   }
   CUcheckpointRestoreArgs restore = {};
-  CHECK(RAW(cuCheckpointProcessRestore)(parent, &restore) == CUDA_SUCCESS);
+  code = RAW(cuCheckpointProcessRestore)(parent, &restore);
+  if (code != CUDA_SUCCESS) {
+    std::printf("%srestore: %s\n", kRefused, NameOf(code));
+    return 1;
+  }
   CHECK(RAW(cuCheckpointProcessUnlock)(parent, &unlock) == CUDA_SUCCESS);
   std::printf("%s\n", kRestored);
   return 0;
