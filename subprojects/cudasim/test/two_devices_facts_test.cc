@@ -67,6 +67,42 @@ BOOST_AUTO_TEST_CASE(copies_need_no_peer_access, *NeedsDevices(2)) {
   OK(RAW(cuMemcpyPeer)(to, two.b.get(), from, two.a.get(), TwoDevices::kBytes));
 }
 
+BOOST_AUTO_TEST_CASE(a_peer_copy_needs_no_source_context, *NeedsDevices(2)) {
+  const TwoDevices two;
+  OK(RAW(cuMemcpyPeer)(two.b_memory, two.b.get(), two.a_memory, nullptr, 64));
+  OK(RAW(cuMemcpyPeer)(two.b_memory, two.b.get(), two.a_memory, nullptr, 0));
+  OK(RAW(cuCtxSynchronize)());
+}
+
+// One within a device is a kernel's, whose context keeps local memory: graph_node_context_facts.
+BOOST_AUTO_TEST_CASE(graph_copies_between_devices_change_no_flags, *NeedsDevices(2)) {
+  const TwoDevices two;
+  unsigned before = 0;
+  unsigned after = 0;
+  SetStack({two.a.get()});
+  OK(RAW(cuCtxGetFlags)(&before));
+  SetStack({two.b.get()});
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = two.b_memory;
+  copy.srcDevice = two.a_memory;
+  copy.WidthInBytes = 16;
+  copy.Height = copy.Depth = 1;
+  OK(RAW(cuGraphCreate)(&graph, 0));
+  OK(RAW(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &copy, two.b.get()));
+  OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+  OK(RAW(cuGraphLaunch)(executable, two.b_stream));
+  OK(RAW(cuStreamSynchronize)(two.b_stream));
+  SetStack({two.a.get()});
+  OK(RAW(cuCtxGetFlags)(&after));
+  BOOST_TEST(after == before);
+  OK(RAW(cuGraphExecDestroy)(executable));
+  OK(RAW(cuGraphDestroy)(graph));
+}
+
 BOOST_AUTO_TEST_CASE(fills_stay_on_their_device, *NeedsDevices(2)) {
   const TwoDevices two;
   IS(RAW(cuMemsetD8)(two.a_memory, 1, 64), INVALID_VALUE);

@@ -82,9 +82,11 @@ Incarnation PlaceOfKernel(const Work& work) {
       work.describe(&params);
       const CUDA_MEMCPY3D& copy = params.memcpy.copyParams;
       Allocation from;
+      Allocation to;
       const bool is_within = LocationOf(copy.dstDevice) == Location::kDevice &&
                              LocationOf(copy.srcDevice) == Location::kDevice &&
-                             Memory::Find(copy.srcDevice, &from);
+                             Memory::Find(copy.srcDevice, &from) &&
+                             Memory::Find(copy.dstDevice, &to) && from.device == to.device;
       if (!is_within) return {};
       return from.incarnation.context != nullptr ? from.incarnation : work.incarnation;
     }
