@@ -75,7 +75,7 @@ void ForgetLettersInChild() {
 void BringNear(ThisThread* here, unsigned slot) noexcept {
   if (slot - here->first < ThisThread::kRoom) return;
   here->first = slot - slot % ThisThread::kRoom;
-  here->near = here->first == 0 ? nullptr : DeepBlockOf(*here, slot);
+  here->block = here->first == 0 ? nullptr : DeepBlockOf(*here, slot);
 }
 
 // What the child has of its parent's stacks is nobody's: the driver does not work for it.

@@ -122,7 +122,7 @@ struct ThisThread {
 
   // Of the kRoom records from `first` on, the one that `slot` has or would have there.
   [[nodiscard]] CUGUEST_HIDE Record& Near(unsigned slot) noexcept {
-    return (near != nullptr ? near : records)[slot % kRoom];
+    return (block != nullptr ? block : records)[slot % kRoom];
   }
   // Whether a record can be added without more ado: there is room and a serial for it, and no
   // record waits to be closed first.
@@ -150,7 +150,7 @@ struct ThisThread {
   int kernel_thread;            // gettid(); 0 until a scope begins
   SeenContext seen;             // the last one; see current_context.h
   DeepRecords* deep;            // the last of those that are deeper than kRoom
-  Record* near;                 // those from `first` on; nullptr: `records`
+  Record* block;                // those from `first` on; nullptr: `records`
   const unsigned* process_now;  // which process this is; nullptr until a scope begins
   Record records[kRoom];
 };
