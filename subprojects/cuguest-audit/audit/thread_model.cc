@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "audit/analysis.h"
-#include "audit/call_name.h"
+#include "audit/call_rule.h"
 
 namespace cuguest::audit {
 namespace {

@@ -366,12 +366,12 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
     event->context = ContextMeant(thread, call, details.handle);
   }
   if (call.result != 0) return false;
-  if (rule.setting_family != 0) {
+  if (rule.setting != Setting::kNone) {
     const std::uint64_t owner =
         event->primary != 0 ? (std::uint64_t{1} << 40) + static_cast<unsigned>(event->device)
                             : event->context;
-    event->old_value =
-        settings.Exchange(owner, rule.setting_family, details.setting, details.value);
+    event->old_value = settings.Exchange(owner, static_cast<std::uint8_t>(rule.setting),
+                                         details.setting, details.value);
   }
   switch (rule.call_class) {
     case CallClass::kChange:
