@@ -233,6 +233,8 @@ LIBRARIES = [
         incomplete=True, says="more than 4096 libraries were loaded"),
     Row("a copy in another folder", "host:set:h liba.so:push:o host:sync {libraries}/again/liba.so:push:o host:sync",
         "leaked-push liba.so>host x2"),
+    Row("Python without its lock", LEAK, "leaked-push liba.so>host", inside='LD_PRELOAD=libaudit_free_threaded.so exec "$@"',
+        says="the functions of Python 3.13.0 experimental free-threading build, for"),
 ]
 OPTIONS = [
     Row("--forbid=init", "print", "forbidden-use host>-", options="--forbid=init", says="did what is forbidden"),

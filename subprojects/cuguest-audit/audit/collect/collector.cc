@@ -545,13 +545,13 @@ bool WatchProcess() {
 }
 
 void FindPython() {
-  char version[32] = {};
+  char version[64] = {};
   if (PythonStack::Find(version, sizeof(version))) return;
-  char note[160];
+  char note[256];
   std::snprintf(
       note, sizeof(note),
       "does not know the functions of Python %s, for which the interpreter stands; those of "
-      "3.12 and 3.13 it knows",
+      "3.12 and 3.13 with a global lock it knows",
       version);
   Collector::Note(note);
 }

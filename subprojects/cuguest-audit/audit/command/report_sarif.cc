@@ -321,6 +321,7 @@ void SarifLog::AddResult(const NamedFinding& named, const FindingWords& words) {
                                  Consequence(named, victim) + ".");
   for (const ReportLine& line : words.lines) {
     const std::string label = line.label;
+    if (label == "why:") continue;  // the message begins with it
     text += "\n" + label + (label.empty() ? "" : " ") + MessageText(line.text);
   }
   AddText("message", text);
