@@ -97,7 +97,7 @@ check 0>0 | host
 }
 
 // Note [Whose pop was one too many].
-BOOST_AUTO_TEST_CASE(the_pop_without_a_push_is_named) {
+BOOST_AUTO_TEST_CASE(a_pop_without_its_push) {
   const std::string push = "cuCtxPushCurrent 1>2 context=2 | third:1 host\n";
   const std::string helpers_pop = "cuCtxPopCurrent 2>1 | third:7 third:2 host\n";
   const std::string back = "check 0>0 | host\n";
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_pop_without_a_push_is_named) {
              "extra-pop cuCtxPopCurrent third:7>host");
 }
 
-BOOST_AUTO_TEST_CASE(pushes_and_pops_by_functions_of_their_own) {
+BOOST_AUTO_TEST_CASE(pushes_and_pops_by_helpers) {
   Replayed helpers(LogOf(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third:4 third:1 host
 cuCtxPopCurrent 2>1 | third:5 third:6 third:2 host
@@ -133,7 +133,7 @@ check 0>0 | host
 )") == "extra-pop cuCtxPopCurrent third:7>host");
 }
 
-BOOST_AUTO_TEST_CASE(a_pop_of_an_earlier_call_is_right) {
+BOOST_AUTO_TEST_CASE(pops_of_earlier_calls) {
   BOOST_TEST(FindingsIn(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third:1 host
 cuCtxPopCurrent 2>1 | third:7 third:2 host

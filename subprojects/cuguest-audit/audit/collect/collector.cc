@@ -338,10 +338,10 @@ bool IsBadResult(const CallInfo& info, int result) {
 }
 
 // Of a call without the handle of a context that is known. One that is not is older than the
-// collection, and known once it was made current.
+// collection, and known once it was made current. 0 for null, which cuCtxSetCurrent may be given.
 std::uint64_t ContextMeant(const Thread& thread, const ReportedCall& call, const void* handle) {
   if (call.info->creates) return call.context;
-  if (handle == nullptr) return thread.before;
+  if (handle == nullptr) return call.info->makes_current ? 0 : thread.before;
   if (!call.info->makes_current || call.result != 0) return 0;
   contexts.NoteCreated(handle, call.context);
   return call.context;

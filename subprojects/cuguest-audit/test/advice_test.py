@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""advice_test.py ROWS COMMAND HOST HOSTILE SCRIPT SIMDIR SOURCE_ROOT [KIND...]
+
+The cases of advice_table.py on the simulation: each finding has the advice, and who does what it says has no finding and a
+program that works. Each row of the advice has a case, and docs/audit.md says what the rows say.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import advice_page
+import advice_table
+
+rows_program, command, host, hostile, script, simdir, root = map(os.path.abspath, sys.argv[1:8])
+kinds = sys.argv[8:]
+folder = tempfile.TemporaryDirectory()
+base = pathlib.Path(folder.name)
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CUDASIM_", "CUGUEST_"))}
+ENVIRONMENT["LD_LIBRARY_PATH"] = f"{base}:{pathlib.Path(hostile).parent}:{simdir}"
+rows = json.loads(subprocess.run([rows_program], capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout)
+advice = {(row["kind"], row["of"]): row for row in rows}
+
+
+class Run:
+    def __init__(self, number, which, case):
+        file = base / f"{number}.{which}.json"
+        words = getattr(case, which)
+        self.text = f"{which}: {words}"
+        done = subprocess.run([command, "--error-exitcode=9", f"--json={file}", *shlex.split(case.options), "--", host,
+                               *words.split(" ")], env={**ENVIRONMENT, **case.env}, cwd=base, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=60)
+        self.status = done.returncode
+        self.report = re.sub(r"\s+", " ", done.stderr)
+        self.output = done.stdout + done.stderr
+        self.findings = json.loads(file.read_text())["findings"] if file.exists() else []
+
+
+def faults(number, case):
+    """What is not as the case says."""
+    row = advice.get((case.kind, case.of))
+    if row is None:
+        return ["advice.cc has no such row"]
+    wrong = Run(number, "wrong", case)
+    found = [finding for finding in wrong.findings
+             if finding["kind"] == case.kind and finding["call"].startswith(case.call)]
+    said = [(finding["fix"], finding.get("fix_with_cuguest", "")) for finding in found]
+    if (row["plain"], row["cuguest"]) not in said or wrong.status != 9:
+        return [f"{wrong.text}: status {wrong.status}, {said}", wrong.output]
+    if row["plain"] not in wrong.report:
+        return ["the text of the report has not that advice", wrong.output]
+    right = Run(number, "right", case)
+    if right.findings or right.status != 0:
+        return [f"{right.text}: status {right.status}", right.output]
+    return []
+
+
+for name in set(re.findall(r"lib\w+\.so", " ".join(case.wrong + case.right for case in advice_table.CASES))):
+    shutil.copy(script, base / name)
+failed = 0
+without = [key for key in advice if key not in {(case.kind, case.of) for case in advice_table.CASES}]
+if without and not kinds:
+    failed += 1
+    print("NOT OK: these rows have no case:", *without, sep="\n  ")
+page = pathlib.Path(root).parent.parent / "docs" / "audit.md"
+for fault in advice_page.faults(page.read_text(), rows) if page.exists() and not kinds else []:
+    failed += 1
+    print(f"NOT OK: {page}: {fault}")
+cases = [case for case in advice_table.CASES if not kinds or case.kind in kinds]
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    for case, wrong in zip(cases, pool.map(faults, range(len(cases)), cases)):
+        failed += bool(wrong)
+        print(f"{'NOT OK' if wrong else 'ok'}: {case.kind}, {case.of or 'otherwise'}", *wrong, sep="\n  ")
+print(f"cases: {len(cases)}, {failed} failed")
+sys.exit(1 if failed else 0)
