@@ -74,6 +74,13 @@ page = pathlib.Path(root).parent.parent / "docs" / "audit.md"
 for fault in advice_page.faults(page.read_text(), rows) if page.exists() and not kinds else []:
     failed += 1
     print(f"NOT OK: {page}: {fault}")
+headers = pathlib.Path(root).parent.parent / "include" / "cuguest"
+declared = set(re.findall(r"\w+", " ".join(file.read_text() for file in headers.rglob("*.h")))) if headers.exists() else set()
+for row in rows if declared and not kinds else []:
+    unknown = [name for name in re.findall(r"[A-Z]\w*[a-z][A-Z]\w*", row["cuguest"]) if name not in declared]
+    if unknown:
+        failed += 1
+        print(f"NOT OK: {row['kind']}, {row['of']}: cuguest has no {unknown}")
 cases = [case for case in advice_table.CASES if not kinds or case.kind in kinds]
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     for case, wrong in zip(cases, pool.map(faults, range(len(cases)), cases)):

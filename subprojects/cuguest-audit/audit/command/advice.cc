@@ -69,8 +69,11 @@ constexpr AdviceRow kRows[] = {
       "its device",
       ""}},
     {Kind::kCreatedPrimary,
-     {"a copy between devices by the runtime", "MemcpyPeer|Memcpy3DPeer"},
-     {"cuMemcpyPeer with the contexts of both: the runtime takes the primary ones", "CopyAsync"}},
+     {"a copy or an access between devices by the runtime",
+      "MemcpyPeer|Memcpy3DPeer|DeviceEnablePeerAccess"},
+     {"cuMemcpyPeer or cuCtxEnablePeerAccess with the contexts of both: the runtime takes the "
+      "primary ones",
+      "CopyAsync, PeerAccess"}},
     {Kind::kCreatedPrimary,
      {},
      {"push the caller's context first, as the runtime works in what is current, and pop it when "
@@ -112,7 +115,8 @@ constexpr AdviceRow kRows[] = {
       "PrimaryContext::RetainIfActive"}},
     {Kind::kQueryCreatedPrimary,
      {"a call that sets", "", 0, Purpose::kChooses},
-     {"in a context of your own: cuCtxCreate, the call, cuCtxPopCurrent", "SharedContext::Create"}},
+     {"push the context that is meant first, to set its limits one of your own, and pop it behind",
+      "SharedContext::Create"}},
     {Kind::kQueryCreatedPrimary,
      {},
      {"push the caller's context first, as the runtime asks about what is current, and pop it "
