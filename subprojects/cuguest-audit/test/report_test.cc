@@ -255,6 +255,17 @@ BOOST_AUTO_TEST_CASE(advice_depends_on_the_call) {
     BOOST_TEST_CONTEXT(result)
     BOOST_TEST(Has(advice(kCapture, "cudaEventQuery", result), "no capture mode helps"));
   }
+  constexpr FindingKind kSetting = FindingKind::kChangedSetting;
+  for (const char* call : {"cuCtxSetLimit", "cudaDeviceSetLimit", "cudaThreadSetLimit"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kSetting, call), "cuCtxGetLimit before"));
+  }
+  for (const char* call : {"cudaSetDeviceFlags", "cuDevicePrimaryCtxSetFlags"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kSetting, call), "cuDevicePrimaryCtxGetState"));
+  }
+  BOOST_TEST(Has(advice(kSetting, "cuCtxSetFlags"), "cuCtxGetFlags before"));
+  for (const char* call : {"cudaDeviceSetCacheConfig", "cuCtxSetSharedMemConfig"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kSetting, call), "of your own kernels"));
+  }
   constexpr FindingKind kQuery = FindingKind::kQueryCreatedPrimary;
   BOOST_TEST(advice(kQuery, "cudaDestroyTextureObject") == advice(kQuery, "cudaFree"));
   BOOST_TEST(advice(kQuery, "cudaFree") != advice(kQuery, "cudaMemGetInfo"));

@@ -174,7 +174,8 @@ constexpr AdviceRow kRows[] = {
       "SharedContext::Create"}},
     {Kind::kChangedSetting,
      {},
-     {"cuFuncSetCacheConfig of your own kernels, which no others see", "SharedContext::Create"}},
+     {"cuFuncSetCacheConfig and cuFuncSetSharedMemConfig of your own kernels, which no others see",
+      "SharedContext::Create"}},
 
     {Kind::kLeftError,
      {"a call that asks", "", 0, Purpose::kAsks},
