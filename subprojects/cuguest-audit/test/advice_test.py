@@ -3,7 +3,8 @@
 """advice_test.py ROWS COMMAND HOST HOSTILE SCRIPT SIMDIR SOURCE_ROOT [KIND...]
 
 The cases of advice_table.py on the simulation: each finding has the advice, and who does what it says has no finding and a
-program that works. Each row of the advice has a case, and docs/audit.md says what the rows say.
+program that works. Each row of the advice has a case, what it names is called by the programs of its cases, and docs/audit.md
+says what the rows say.
 """
 
 import concurrent.futures
@@ -28,6 +29,22 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 ENVIRONMENT["LD_LIBRARY_PATH"] = f"{base}:{pathlib.Path(hostile).parent}:{simdir}"
 rows = json.loads(subprocess.run([rows_program], capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout)
 advice = {(row["kind"], row["of"]): row for row in rows}
+
+
+FUNCTION = re.compile(r"\b(?:cuda|cu)[A-Z]\w+")
+
+
+def calls_of_actions():
+    """Of each action of fixtures/script.cc the functions of CUDA that it calls, by itself or through others of the file."""
+    text = (pathlib.Path(__file__).parent / "fixtures" / "script.cc").read_text()
+    parts = re.split(r"^\w[\w:*<> ]*[ *](\w+)\(", text, flags=re.M)  # a function begins its line
+    bodies = dict(zip(parts[1::2], parts[2::2]))
+
+    def calls(name, seen=()):
+        inner = {other for other in bodies if other not in (name, *seen) and re.search(rf"\b{other}\(", bodies[name])}
+        return set(FUNCTION.findall(bodies[name])).union(*[calls(other, (name, *seen)) for other in inner])
+
+    return {action: calls(name) for action, name in re.findall(r'\{"([\w-]+)", (\w+)\}', text)}
 
 
 class Run:
@@ -70,6 +87,13 @@ without = [key for key in advice if key not in {(case.kind, case.of) for case in
 if without and not kinds:
     failed += 1
     print("NOT OK: these rows have no case:", *without, sep="\n  ")
+actions = calls_of_actions()
+for key, row in advice.items() if not kinds else []:
+    words = [word for case in advice_table.CASES if (case.kind, case.of) == key for word in re.findall(r"[\w-]+", case.right)]
+    unheard = set(FUNCTION.findall(row["plain"])).difference(*[actions.get(word, ()) for word in words])
+    if unheard:
+        failed += 1
+        print(f"NOT OK: {key}: no repaired program calls {sorted(unheard)}")
 page = pathlib.Path(root).parent.parent / "docs" / "audit.md"
 for fault in advice_page.faults(page.read_text(), rows) if page.exists() and not kinds else []:
     failed += 1

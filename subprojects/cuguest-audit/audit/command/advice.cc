@@ -173,8 +173,11 @@ constexpr AdviceRow kRows[] = {
      {"cuCtxGetFlags before, and cuCtxSetFlags of that when the work is done",
       "SharedContext::Create"}},
     {Kind::kChangedSetting,
+     {"a cache configuration", "CtxSetCacheConfig|DeviceSetCacheConfig|ThreadSetCacheConfig"},
+     {"cuFuncSetCacheConfig of your own kernels, which no others see", "SharedContext::Create"}},
+    {Kind::kChangedSetting,
      {},
-     {"cuFuncSetCacheConfig and cuFuncSetSharedMemConfig of your own kernels, which no others see",
+     {"cuCtxGetSharedMemConfig before, and cuCtxSetSharedMemConfig of that when the work is done",
       "SharedContext::Create"}},
 
     {Kind::kLeftError,
