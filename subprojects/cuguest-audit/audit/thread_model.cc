@@ -169,10 +169,10 @@ void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& caus
 }
 
 ThreadModel::CausePointer ThreadModel::PopInPlaceOf(const CausePointer& cause) const {
-  const bool is_one_too_many = mispaired_.pop != nullptr && mispaired_.activation == activation_ &&
-                               mispaired_.position == depth() &&
-                               mispaired_.put->party() == cause->party() &&
-                               GoTogether(*mispaired_.put, *cause);
+  const bool is_one_too_many =
+      mispaired_.pop != nullptr && !IsDestruction(cause->call) &&
+      mispaired_.activation == activation_ && mispaired_.position == depth() &&
+      mispaired_.put->party() == cause->party() && GoTogether(*mispaired_.put, *cause);
   return is_one_too_many ? mispaired_.pop : cause;
 }
 
@@ -188,7 +188,7 @@ void ThreadModel::Pop(const CausePointer& cause) {
   const CausePointer blamed = PopInPlaceOf(cause);
   Entry entry = TakeTop(blamed, is_taken_back);
   if (entry.by_push && entry.put != nullptr && entry.put->party() == cause->party() &&
-      !GoTogether(*entry.put, *blamed)) {
+      !IsDestruction(cause->call) && !GoTogether(*entry.put, *blamed)) {
     mispaired_ = {depth(), entry.put, blamed, activation_};
   }
   for (Pending& pending : entry.pending) {

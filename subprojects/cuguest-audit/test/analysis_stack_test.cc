@@ -133,6 +133,17 @@ check 0>0 | host
 )") == "extra-pop cuCtxPopCurrent third:7>host");
 }
 
+// It took the entry, and the pop is one too many.
+BOOST_AUTO_TEST_CASE(a_destruction_before_a_pop) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+context cuCtxCreate context=2 device=0 | third:1 host
+cuCtxCreate 1>2 context=2 | third:1 host
+cuCtxDestroy 2>1 context=2 | third:7 third:2 host
+cuCtxPopCurrent 1>0 | third:3 host
+check 0>0 | host
+)") == "extra-pop cuCtxPopCurrent third:3>host");
+}
+
 BOOST_AUTO_TEST_CASE(pops_of_earlier_calls) {
   BOOST_TEST(FindingsIn(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third:1 host

@@ -85,9 +85,8 @@ constexpr AdviceRow kRows[] = {
      {"cuDevicePrimaryCtxSetFlags, which creates no context", ""}},
     {Kind::kQueryCreatedPrimary,
      {"cudaSetDevice", "SetDevice"},
-     {"choose no device that cuDevicePrimaryCtxGetState does not say is active; go back by "
-      "cuCtxSetCurrent of what "
-      "cuCtxGetCurrent said",
+     {"choose a device only if cuDevicePrimaryCtxGetState says that it is active; go back by "
+      "cuCtxSetCurrent of what cuCtxGetCurrent said",
       "runtime::DeviceGuard"}},
     {Kind::kQueryCreatedPrimary,
      {"cudaInitDevice", "InitDevice"},
@@ -111,7 +110,8 @@ constexpr AdviceRow kRows[] = {
       "its objects, which enter their context"}},
     {Kind::kQueryCreatedPrimary,
      {"a call that waits", "", 0, Purpose::kWaits},
-     {"skip it where cuDevicePrimaryCtxGetState does not say active: nothing is there to wait for",
+     {"call it only if cuDevicePrimaryCtxGetState says that the device is active: otherwise there "
+      "is nothing to wait for",
       "PrimaryContext::RetainIfActive"}},
     {Kind::kQueryCreatedPrimary,
      {"a call that sets", "", 0, Purpose::kChooses},
