@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "audit/call_name.h"
+#include "audit/call_rule.h"
 #include "audit/captures.h"
 #include "audit/cause.h"
 #include "audit/contexts.h"
@@ -263,13 +263,13 @@ std::vector<Finding> Analysis::State::Leaks() const {
 
 void Analysis::State::OnWork(const Event& event, const CausePointer& cause,
                              const ThreadModel& model) {
-  const WorkKind kind = WorkOf(event.name);
-  if (kind == WorkKind::kFrees) {
+  const CallClass call_class = RuleOf(event.name).call_class;
+  if (call_class == CallClass::kFree) {
     contexts_.RemoveWorker(event.context, cause->party());
     return;
   }
   contexts_.SetUsed(event.context);
-  if (kind == WorkKind::kMakes && cause->party() != 0) {
+  if (call_class == CallClass::kMake && cause->party() != 0) {
     const CausePointer put = model.PutBy(event.context);
     const bool unaware =
         put != nullptr && put->party() != cause->party() && put->Has(cause->party());

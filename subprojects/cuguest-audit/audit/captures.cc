@@ -14,7 +14,8 @@ namespace {
 // not known.
 constexpr int kLocalMode = 1;
 constexpr int kImplicitUse = 906;  // of stream 0, in whatever thread: every mode
-constexpr int kBreaking[] = {900, 902, 905, kImplicitUse, 907};
+constexpr int kMerge = 902;        // of two captures, which are both lost
+constexpr int kBreaking[] = {900, kMerge, 905, kImplicitUse, 907};
 
 }  // namespace
 
@@ -46,8 +47,16 @@ void Captures::Fail(const Cause& cause) {
       std::find(std::begin(kBreaking), std::end(kBreaking), cause.result) == std::end(kBreaking)) {
     return;
   }
+  const auto own = std::count_if(captures_.begin(), captures_.end(), [&](const Capture& capture) {
+    return capture.begin->party() == cause.party();
+  });
+  // Of its own one and the only other one.
+  const bool is_of_both = cause.result == kMerge && own == 1 && captures_.size() == 2;
   Capture* hit = nullptr;
   for (Capture& capture : captures_) {
+    if (is_of_both && capture.begin->party() == cause.party()) {
+      continue;
+    }
     const bool is_own_thread = capture.begin->thread == cause.thread;
     const bool reaches = is_own_thread || capture.mode < kLocalMode || cause.result == kImplicitUse;
     // The thread's own one first, then the latest.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "audit/call_name.h"
+#include "audit/call_rule.h"
 
 namespace cuguest::audit {
 void Settings::Set(ContextId context, const Event& event, const Cause& cause,

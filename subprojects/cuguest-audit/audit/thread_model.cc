@@ -9,13 +9,32 @@
 #include <utility>
 
 #include "audit/analysis.h"
-#include "audit/call_name.h"
+#include "audit/call_rule.h"
 
 namespace cuguest::audit {
 namespace {
 
 PartyId PartyOf(const std::shared_ptr<const Cause>& cause) {
   return cause == nullptr ? 0 : cause->party();
+}
+
+// Frames of `chain` within the innermost one that it has in common with `other`.
+std::size_t DepthBeside(const Chain& chain, const Chain& other) {
+  std::size_t common = 0;
+  while (common < chain.size() && common < other.size()) {
+    const Frame& mine = chain[chain.size() - 1 - common];
+    const Frame& others = other[other.size() - 1 - common];
+    if (mine.address != others.address || mine.object != others.object) {
+      break;
+    }
+    ++common;
+  }
+  return chain.size() - common;
+}
+
+// See Note [Whose pop was one too many].
+bool GoTogether(const Cause& put, const Cause& pop) {
+  return DepthBeside(*put.chain, *pop.chain) == DepthBeside(*pop.chain, *put.chain);
 }
 
 }  // namespace
@@ -149,6 +168,14 @@ void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& caus
   Put(std::move(entry));
 }
 
+ThreadModel::CausePointer ThreadModel::PopInPlaceOf(const CausePointer& cause) const {
+  const bool is_one_too_many =
+      mispaired_.pop != nullptr && !IsDestruction(cause->call) &&
+      mispaired_.activation == activation_ && mispaired_.position == depth() &&
+      mispaired_.put->party() == cause->party() && GoTogether(*mispaired_.put, *cause);
+  return is_one_too_many ? mispaired_.pop : cause;
+}
+
 void ThreadModel::Pop(const CausePointer& cause) {
   if (depth() == 0) {
     return;
@@ -158,7 +185,12 @@ void ThreadModel::Pop(const CausePointer& cause) {
       !stack_.empty() &&
       std::any_of(stack_.back().pending.begin(), stack_.back().pending.end(),
                   [&](const Pending& pending) { return IsOwn(pending, *cause); });
-  Entry entry = TakeTop(cause, is_taken_back);
+  const CausePointer blamed = PopInPlaceOf(cause);
+  Entry entry = TakeTop(blamed, is_taken_back);
+  if (entry.by_push && entry.put != nullptr && entry.put->party() == cause->party() &&
+      !IsDestruction(cause->call) && !GoTogether(*entry.put, *blamed)) {
+    mispaired_ = {depth(), entry.put, blamed, activation_};
+  }
   for (Pending& pending : entry.pending) {
     if (!IsOwn(pending, *cause)) {
       Settle(&pending);

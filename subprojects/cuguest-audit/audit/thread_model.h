@@ -30,6 +30,13 @@
 // which it does not know. It is the victim where the caller does not mind. A primary context that
 // is left is the runtime's to choose, and no loss.
 //
+// Note [Whose pop was one too many]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A function pushes, calls another one of its library that pops, and pops itself: the last pop
+// takes an entry of somebody else's, and is right. A pop goes with a push if both were called from
+// the same depth below the function that encloses both. If a pop that goes with no push took an
+// entry before, and this one goes with the push of that entry, the former is charged.
+//
 // Note [Chains that end early]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A chain ends at code without unwind tables, such as what calls the static destructors of a
@@ -181,6 +188,18 @@ class ThreadModel {
   std::size_t base_ = 0;          // entries below those in stack_
   std::vector<Pending> missing_;  // charges about positions where the expected entry is not
   std::vector<Strand> strands_;
+  // See Note [Whose pop was one too many].
+  struct Mispaired {
+    std::size_t position;  // of the entry
+    CausePointer put;
+    CausePointer pop;          // null: nothing
+    std::uint64_t activation;  // in which both were
+  };
+
+  // The pop to be charged if `cause` takes an entry that is not its own.
+  CausePointer PopInPlaceOf(const CausePointer& cause) const;
+
+  Mispaired mispaired_ = {};
   std::uint64_t activations_ = 0;  // numbers given
   std::uint64_t activation_ = 0;
   std::uint64_t events_ = 0;

@@ -96,6 +96,64 @@ check 0>0 | host
 )") == "extra-pop cuCtxSetCurrent third>host");
 }
 
+// Note [Whose pop was one too many].
+BOOST_AUTO_TEST_CASE(a_pop_without_its_push) {
+  const std::string push = "cuCtxPushCurrent 1>2 context=2 | third:1 host\n";
+  const std::string helpers_pop = "cuCtxPopCurrent 2>1 | third:7 third:2 host\n";
+  const std::string back = "check 0>0 | host\n";
+  BOOST_TEST(FindingsIn(kHost + push + helpers_pop + "cuCtxPopCurrent 1>0 | third:3 host\n" +
+                        back) == "extra-pop cuCtxPopCurrent third:7>host");
+  // A helper's pop is right if the pop that follows is none of the push's function.
+  BOOST_TEST(FindingsIn(kHost + push + helpers_pop +
+                        "cuCtxPopCurrent 1>0 | third:8 third:3 host\n" + back) ==
+             "extra-pop cuCtxPopCurrent third:8>host");
+  // And if it took nothing that was pushed within the call.
+  BOOST_TEST(FindingsIn(kHost + "cuCtxPopCurrent 1>0 | third:7 third:2 host\n" + back) ==
+             "extra-pop cuCtxPopCurrent third:7>host");
+}
+
+BOOST_AUTO_TEST_CASE(pushes_and_pops_by_helpers) {
+  Replayed helpers(LogOf(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third:4 third:1 host
+cuCtxPopCurrent 2>1 | third:5 third:6 third:2 host
+cuCtxPopCurrent 1>0 | third:5 third:3 host
+check 0>0 | host
+)"));
+  BOOST_TEST(helpers.analysis().Findings().at(0).chain->size() == 4);
+}
+
+BOOST_AUTO_TEST_CASE(two_pushes_and_three_pops) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third:1 host
+cuCtxPushCurrent 2>3 context=3 | third:1 host
+cuCtxPopCurrent 3>2 | third:7 third:2 host
+cuCtxPopCurrent 2>1 | third:3 host
+cuCtxPopCurrent 1>0 | third:3 host
+check 0>0 | host
+)") == "extra-pop cuCtxPopCurrent third:7>host");
+}
+
+// It took the entry, and the pop is one too many.
+BOOST_AUTO_TEST_CASE(a_destruction_before_a_pop) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+context cuCtxCreate context=2 device=0 | third:1 host
+cuCtxCreate 1>2 context=2 | third:1 host
+cuCtxDestroy 2>1 context=2 | third:7 third:2 host
+cuCtxPopCurrent 1>0 | third:3 host
+check 0>0 | host
+)") == "extra-pop cuCtxPopCurrent third:3>host");
+}
+
+BOOST_AUTO_TEST_CASE(pops_of_earlier_calls) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third:1 host
+cuCtxPopCurrent 2>1 | third:7 third:2 host
+check 1>1 | host
+cuCtxPopCurrent 1>0 | third:3 host
+check 0>0 | host
+)") == "extra-pop cuCtxPopCurrent third:3>host");
+}
+
 BOOST_AUTO_TEST_CASE(replaced) {
   BOOST_TEST(FindingsIn(kHost + R"(
 cudaSetDevice 1>2 | third host

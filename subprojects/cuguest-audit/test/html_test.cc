@@ -58,7 +58,10 @@ BOOST_AUTO_TEST_CASE(a_page_has_verdict_and_finding) {
   BOOST_TEST(HtmlHas(page, "<article id=\"finding-1\">"));
   BOOST_TEST(HtmlHas(page, "<code>libguest.so.1.2  guest::Work (guest::Work.cc:7)</code>"));
   BOOST_TEST(HtmlHas(page, "<dt>why</dt><dd>libhost.so&#39;s next launch runs on GPU 0"));
-  BOOST_TEST(HtmlHas(page, "<dt>to do</dt><dd>in guest::Work: push the context"));
+  BOOST_TEST(HtmlHas(page, "<dt>to do</dt><dd>in guest::Work: cuCtx"));
+  BOOST_TEST(HtmlHas(page, "<a href=\"#replaced-context\">replaced current context</a></h3>"));
+  BOOST_TEST(HtmlHas(
+      page, "<dt id=\"replaced-context\">replaced current context</dt><dd>Another context"));
   BOOST_TEST(HtmlHas(page, "<details><summary>Call chain, 2 frames</summary>"));
   BOOST_TEST(HtmlHas(page, "3 times, first on thread 1 at 2.000 ms"));
   BOOST_TEST(HtmlHas(page, "app (4711): <span class=\"\">events from cupti</span>"));

@@ -91,8 +91,8 @@ cuguest-audit: app --fast
     had:    context 7 (device 0, created by libmine.so in Create) was current
     left:   context 2 (primary of device 0)
     why:    libmine.so's next launch runs on GPU 0, in context 2, not 7, where its streams and modules are invalid
-    to do:  in c10::cuda::Guard: push the context, work, pop it; cudaSetDevice does not restore one; with cuguest:
-            ContextGuard, or runtime::CalleeScope around a callee (audit.md, "Replaced current context")
+    to do:  in c10::cuda::Guard: cuCtxGetCurrent before, and cuCtxSetCurrent of that when the work is done:
+            cudaSetDevice restores no context; with cuguest: runtime::CalleeScope around it
             1 time, thread 3 at 2.310 s
       at libc10_cuda.so  c10::cuda::SetDevice
       by libc10_cuda.so  c10::cuda::Guard
@@ -225,8 +225,52 @@ BOOST_AUTO_TEST_CASE(each_kind_has_advice) {
     }
     const std::string text = ReportText(Of(named));
     BOOST_TEST(Has(text, "\n    why:    "));
-    BOOST_TEST(Has(text, "with cuguest:"));
+    BOOST_TEST(Has(text, "\n    to do:  in c10::cuda::"));
+    BOOST_TEST(AdviceOf(named.finding).plain != std::string());
+    BOOST_TEST(text.find(".md") == std::string::npos);  // pages that an installation does not have
   }
+}
+
+// Kind, call and result.
+BOOST_AUTO_TEST_CASE(advice_depends_on_the_call) {
+  const auto advice = [](FindingKind kind, const char* call, int result = 0) {
+    Finding finding;
+    finding.kind = kind;
+    finding.call = call;
+    finding.result = result;
+    return std::string(AdviceOf(finding).plain);
+  };
+  constexpr FindingKind kCapture = FindingKind::kBrokeCapture;
+  const std::string relaxed = advice(kCapture, "cuMemAlloc", 900);
+  BOOST_TEST(Has(relaxed, "cuThreadExchangeStreamCaptureMode(relaxed) around the call"));
+  for (const char* call : {"cudaMalloc", "cudaFree", "cudaEventQuery", "cuModuleUnload"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(advice(kCapture, call, 900) == relaxed);
+  }
+  for (const char* call :
+       {"cuCtxSynchronize", "cudaDeviceSynchronize", "cuStreamGetId", "cudaStreamGetFlags",
+        "cuStreamAddCallback", "cudaGraphLaunch", "cudaMemcpyPeerAsync"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kCapture, call, 900), "no capture mode helps"));
+  }
+  for (const int result : {902, 905, 906, 907}) {
+    BOOST_TEST_CONTEXT(result)
+    BOOST_TEST(Has(advice(kCapture, "cudaEventQuery", result), "no capture mode helps"));
+  }
+  constexpr FindingKind kSetting = FindingKind::kChangedSetting;
+  for (const char* call : {"cuCtxSetLimit", "cudaDeviceSetLimit", "cudaThreadSetLimit"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kSetting, call), "cuCtxGetLimit before"));
+  }
+  for (const char* call : {"cudaSetDeviceFlags", "cuDevicePrimaryCtxSetFlags"}) {
+    BOOST_TEST_CONTEXT(call) BOOST_TEST(Has(advice(kSetting, call), "cuDevicePrimaryCtxGetState"));
+  }
+  BOOST_TEST(Has(advice(kSetting, "cuCtxSetFlags"), "cuCtxGetFlags before"));
+  BOOST_TEST(Has(advice(kSetting, "cudaDeviceSetCacheConfig"), "of your own kernels"));
+  BOOST_TEST(Has(advice(kSetting, "cuCtxSetSharedMemConfig"), "cuCtxGetSharedMemConfig before"));
+  constexpr FindingKind kQuery = FindingKind::kQueryCreatedPrimary;
+  BOOST_TEST(advice(kQuery, "cudaDestroyTextureObject") == advice(kQuery, "cudaFree"));
+  BOOST_TEST(advice(kQuery, "cudaFree") != advice(kQuery, "cudaMemGetInfo"));
+  BOOST_TEST(advice(kQuery, "cudaSetDevice") != advice(kQuery, "cudaSetDeviceFlags"));
+  BOOST_TEST(advice(FindingKind::kLeakedPush, "cuCtxCreate") !=
+             advice(FindingKind::kLeakedPush, "cuCtxPushCurrent"));
 }
 
 BOOST_AUTO_TEST_CASE(colors_are_escapes_and_nothing_else) {

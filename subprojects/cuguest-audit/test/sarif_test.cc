@@ -51,6 +51,25 @@ BOOST_AUTO_TEST_CASE(a_finding_is_a_result) {
   BOOST_TEST(SarifHas(sarif, R"("executionSuccessful": true)"));
 }
 
+BOOST_AUTO_TEST_CASE(a_message_has_no_repetition) {
+  const std::string sarif = SarifOf(SampleReport());
+  const std::size_t results = sarif.find("\"results\"");
+  const std::size_t begin = sarif.find("\"message\"", results);
+  const std::string message = sarif.substr(begin, sarif.find("\"locations\"", begin) - begin);
+  const std::string consequence = "next launch runs on GPU 0, in context 2, not 1";
+  BOOST_TEST(SarifHas(message, consequence));
+  BOOST_TEST(message.rfind(consequence) == message.find(consequence));
+  BOOST_TEST(message.find("why:") == std::string::npos);
+  BOOST_TEST(SarifHas(message, "\\u000ato do: in guest::Work: cuCtxGetCurrent before"));
+}
+
+BOOST_AUTO_TEST_CASE(rules_have_the_calls_advice) {
+  const std::string sarif = SarifOf(SampleReport());
+  BOOST_TEST(SarifHas(sarif, "To do, cuCtxSetCurrent: cuCtxGetCurrent before"));
+  BOOST_TEST(SarifHas(sarif, "To do: destroy only what you created; with cuguest: SharedContext."));
+  BOOST_TEST(sarif.find(".md") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(files_of_the_repository_are_relative) {
   Report report = SampleReport();
   BOOST_TEST(SarifHas(SarifOf(report, "/src"),

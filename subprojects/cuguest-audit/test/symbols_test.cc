@@ -73,6 +73,19 @@ BOOST_AUTO_TEST_CASE(names_are_without_parameters) {
   for (const auto& [full, name] : kNames) BOOST_TEST(WithoutParameters(full) == name);
 }
 
+// Each is a type where names are demangled as types.
+BOOST_AUTO_TEST_CASE(names_of_c_stay) {
+  for (const char* name : {"i",  "f",      "d",    "v",   "x",      "St", "Sa",
+                           "Ss", "Pi",     "PKc",  "Dot", "DoFvvE", "Dn", "Dv2_i",
+                           "1f", "N1f1gE", "main", "",    "_",      "Z",  "cuCtxPushCurrent"}) {
+    BOOST_TEST(Demangled(name) == name);
+    BOOST_TEST(WithoutParameters(Demangled(name)) == name);
+  }
+  BOOST_TEST(Demangled("_Z3Doti") == "Dot(int)");
+  BOOST_TEST(Demangled("_ZN2ns3DotEv") == "ns::Dot()");
+  BOOST_TEST(Demangled("_Z") == "_Z");
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_no_function_stays) {
   for (const char* text : {"", "(", ")", "f(", "operator", "<", "> <", "_Z3foo"}) {
     BOOST_TEST(WithoutParameters(text) == text);

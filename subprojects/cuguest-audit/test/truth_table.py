@@ -78,6 +78,12 @@ ON_THE_STACK = [
         "extra-pop liba.so>host; extra-pop libb.so>host"),
     Row("two pops for one push", "host:set:h liba.so:do:[own:push:o,own:pop,own:pop] host:sync", "extra-pop liba.so>host"),
     Row("a null context is set", "host:set:h liba.so:set:null host:sync", "extra-pop liba.so>host"),
+    Row("a null context is set over another",
+        "host:set:h host:push:o liba.so:set:null host:sync host:push:o host:pop", "extra-pop liba.so>host"),
+    Row("a callee sets null over what its caller has pushed", "host:set:h liba.so:do:[own:push:o,libb.so:set:null] host:sync",
+        "extra-pop libb.so>liba.so"),
+    Row("a library that calls itself through another",
+        "host:set:h liba.so:do:[libb.so:do:[liba.so:push:o],own:alloc,own:pop] host:sync"),
     Row("another context is set", "host:set:h liba.so:set:o host:sync", "replaced-context liba.so>host"),
     Row("another is pushed in place of what is popped", "host:set:h liba.so:do:[own:pop,own:push:o] host:sync",
         "replaced-context liba.so>host"),
@@ -233,6 +239,8 @@ LIBRARIES = [
         incomplete=True, says="more than 4096 libraries were loaded"),
     Row("a copy in another folder", "host:set:h liba.so:push:o host:sync {libraries}/again/liba.so:push:o host:sync",
         "leaked-push liba.so>host x2"),
+    Row("Python without its lock", LEAK, "leaked-push liba.so>host", inside='LD_PRELOAD=libaudit_free_threaded.so exec "$@"',
+        says="the functions of Python 3.13.0 experimental free-threading build, for"),
 ]
 OPTIONS = [
     Row("--forbid=init", "print", "forbidden-use host>-", options="--forbid=init", says="did what is forbidden"),

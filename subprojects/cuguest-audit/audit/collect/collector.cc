@@ -338,10 +338,10 @@ bool IsBadResult(const CallInfo& info, int result) {
 }
 
 // Of a call without the handle of a context that is known. One that is not is older than the
-// collection, and known once it was made current.
+// collection, and known once it was made current. 0 for null, which cuCtxSetCurrent may be given.
 std::uint64_t ContextMeant(const Thread& thread, const ReportedCall& call, const void* handle) {
   if (call.info->creates) return call.context;
-  if (handle == nullptr) return thread.before;
+  if (handle == nullptr) return call.info->makes_current ? 0 : thread.before;
   if (!call.info->makes_current || call.result != 0) return 0;
   contexts.NoteCreated(handle, call.context);
   return call.context;
@@ -366,12 +366,12 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
     event->context = ContextMeant(thread, call, details.handle);
   }
   if (call.result != 0) return false;
-  if (rule.setting_family != 0) {
+  if (rule.setting != Setting::kNone) {
     const std::uint64_t owner =
         event->primary != 0 ? (std::uint64_t{1} << 40) + static_cast<unsigned>(event->device)
                             : event->context;
-    event->old_value =
-        settings.Exchange(owner, rule.setting_family, details.setting, details.value);
+    event->old_value = settings.Exchange(owner, static_cast<std::uint8_t>(rule.setting),
+                                         details.setting, details.value);
   }
   switch (rule.call_class) {
     case CallClass::kChange:
@@ -545,13 +545,13 @@ bool WatchProcess() {
 }
 
 void FindPython() {
-  char version[32] = {};
+  char version[64] = {};
   if (PythonStack::Find(version, sizeof(version))) return;
-  char note[160];
+  char note[256];
   std::snprintf(
       note, sizeof(note),
       "does not know the functions of Python %s, for which the interpreter stands; those of "
-      "3.12 and 3.13 it knows",
+      "3.12 and 3.13 with a global lock it knows",
       version);
   Collector::Note(note);
 }

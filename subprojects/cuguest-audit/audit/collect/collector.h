@@ -30,7 +30,7 @@
 
 #include <cstdint>
 
-#include "audit/collect/call_rule.h"
+#include "audit/collect/call_table.h"
 
 namespace cuguest::audit {
 

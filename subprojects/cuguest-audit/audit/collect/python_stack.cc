@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -146,7 +147,10 @@ bool PythonStack::Find(char* version, std::size_t size) {
   const char* (*get_version)() = nullptr;
   Look("Py_GetVersion", &get_version);
   if (get_version == nullptr) return true;
-  std::snprintf(version, size, "%.*s", static_cast<int>(std::strcspn(get_version(), " ")),
+  // "3.13.0 experimental free-threading build (main, Oct  7 2024) [GCC 12.2.0]"
+  const char* rest = std::strchr(get_version(), '(');
+  const std::ptrdiff_t length = rest != nullptr ? rest - get_version() : 0;
+  std::snprintf(version, size, "%.*s", static_cast<int>(length > 0 ? length - 1 : length),
                 get_version());
   const unsigned long* number = nullptr;
   Look("Py_Version", &number);

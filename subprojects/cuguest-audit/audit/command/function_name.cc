@@ -8,6 +8,7 @@
 #include <string>
 
 #include "audit/command/symbols.h"
+#include "audit/text.h"
 
 namespace cuguest::audit {
 
@@ -40,7 +41,9 @@ size_t EndOfOperator(const std::string& text, size_t at) {
 
 }  // namespace
 
+// Without "_Z" it would be read as a type: "i" is int, "Dot" a noexcept function.
 std::string Demangled(const std::string& symbol) {
+  if (!StartsWith(symbol, "_Z")) return symbol;
   int status = 0;
   char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
   std::string text = demangled == nullptr ? symbol : demangled;

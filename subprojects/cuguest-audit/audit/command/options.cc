@@ -15,7 +15,7 @@ const char kUsage[] =
     R"(usage: cuguest-audit [OPTION...] -- PROGRAM [ARGUMENT...]
        cuguest-audit [OPTION...] --replay=LOG
 Runs PROGRAM unchanged and reports, when it has ended, which library disturbed
-the CUDA contexts of which other one. docs/audit.md has more on each option.
+the CUDA contexts of which other one. docs/audit.md in the sources has more.
 
 What is found:
   --object=PATTERN      only what has its culprit or victim in such an object

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <initializer_list>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include "audit/command/advice.h"
 #include "audit/command/json.h"
 #include "audit/command/printable.h"
 #include "audit/command/report_words.h"
@@ -144,6 +146,7 @@ class HtmlPage {
   void AddThread(const NamedTimeline& named, std::uint32_t number, const Timeline::Thread* thread);
   void AddRows(const NamedTimeline& named, const Timeline::Thread& thread, std::size_t bottom);
   void AddKey();
+  void AddKinds();
   void AddProcesses();
   // Those of the thread, which a picture has room for.
   std::vector<Mark> MarksOf(const NamedTimeline& named, std::uint32_t thread);
@@ -215,7 +218,8 @@ void HtmlPage::AddFinding(std::size_t number, const FindingWords& words) {
   const NamedFinding& named = report_.findings[number - 1];
   const std::string id = "finding-" + std::to_string(number);
   Add("<article id=\"" + id + "\">\n<h3><a href=\"#" + id + "\">[" + std::to_string(number) +
-      "]</a> " + Escaped(Name(named.finding.kind)) + "</h3>\n<p><code>" + Escaped(words.culprit) +
+      "]</a> <a href=\"#" + Identifier(named.finding.kind) + "\">" +
+      Escaped(Name(named.finding.kind)) + "</a></h3>\n<p><code>" + Escaped(words.culprit) +
       "</code></p>\n<dl>\n");
   for (const ReportLine& line : words.lines) {
     const std::string label = line.label;
@@ -418,9 +422,10 @@ void HtmlPage::AddPicture(const NamedTimeline& named) {
 
 void HtmlPage::AddPictures() {
   if (pictures_.timelines.empty()) return;
-  Add("<h2>Context stacks</h2>\n<p class=\"faint\">Upwards the stack of each thread, with the "
-      "numbers of its contexts; to the right time, in which each change of a stack has the same "
-      "width. A mark is the first time of a finding.</p>\n");
+  Add("<h2>Context stacks</h2>\n<p class=\"faint\">Each thread's stack, with the numbers of its "
+      "contexts: the vertical axis is the stack, current context on top, and the horizontal one is "
+      "time, on which each change of a stack has the same width. A mark is the first time of a "
+      "finding.</p>\n");
   for (const NamedTimeline& named : pictures_.timelines) {
     if (shapes_ >= kPageShapes) {
       is_cut_ = true;
@@ -432,6 +437,20 @@ void HtmlPage::AddPictures() {
     Add("<p class=\"faint\">There are more threads, processes or marks than this page shows; a "
         "trace (--trace) has all.</p>\n");
   }
+}
+
+// What the headings of the findings link to.
+void HtmlPage::AddKinds() {
+  std::set<FindingKind> kinds;
+  const std::size_t shown = std::min(report_.findings.size(), kPageFindings);
+  for (std::size_t i = 0; i < shown; ++i) kinds.insert(report_.findings[i].finding.kind);
+  if (kinds.empty()) return;
+  Add("<h2>What it means</h2>\n<dl>\n");
+  for (const FindingKind kind : kinds) {
+    Add(std::string("<dt id=\"") + Identifier(kind) + "\">" + Escaped(Name(kind)) + "</dt><dd>" +
+        Escaped(MeaningOf(kind)) + "</dd>\n");
+  }
+  Add("</dl>\n");
 }
 
 void HtmlPage::AddProcesses() {
@@ -465,6 +484,7 @@ std::string HtmlPage::Write() {
     AddParagraph("doubtful", std::to_string(report_.findings.size() - findings.size()) +
                                  " findings more are not on this page; --json has all");
   }
+  AddKinds();
   AddPictures();
   AddProcesses();
   AddList("Left out", LeftOutInWords(report_));

@@ -77,9 +77,9 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
   const std::string victim =
       named.victim.object.empty() ? std::string() : BaseName(named.victim.object);
   json->Add("why", Consequence(named, victim));
-  const Advice advice = AdviceOf(finding.kind);
+  const Advice advice = AdviceOf(finding);
   json->Add("fix", advice.plain);
-  json->Add("fix_with_cuguest", advice.cuguest);
+  if (*advice.cuguest != '\0') json->Add("fix_with_cuguest", advice.cuguest);
   json->Add("section", SectionOf(finding.kind));
   if (named.consequence_of != 0) {
     json->Add("consequence_of", static_cast<std::uint64_t>(named.consequence_of));

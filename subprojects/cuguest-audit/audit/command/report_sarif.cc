@@ -18,85 +18,24 @@ namespace cuguest::audit {
 
 namespace {
 
-struct Rule {
-  FindingKind kind;
-  const char* level;
-  const char* meaning;
-};
-
 // An error breaks the victim; a warning costs memory, or is seen later.
-constexpr Rule kRules[] = {
-    {FindingKind::kLeakedPush, "error",
-     "Contexts are on the stack that were not there when the library was called: later pops of "
-     "its caller take the wrong entries."},
-    {FindingKind::kExtraPop, "error",
-     "Entries of the context stack are gone that the caller had pushed: it works in another "
-     "context, or in none."},
-    {FindingKind::kReplacedContext, "error",
-     "Another context is current than before the call: the caller's streams and modules are "
-     "invalid in it."},
-    {FindingKind::kLeftContext, "error",
-     "No context was current before the call, and one is now: the caller works in a context that "
-     "it did not choose."},
-    {FindingKind::kCreatedPrimary, "warning",
-     "A primary context was created in a process in which another library manages contexts. It "
-     "takes some 500 MB of the device until exit."},
-    {FindingKind::kQueryCreatedPrimary, "warning",
-     "A call that only asks, chooses or frees created a primary context, which takes some 500 MB "
-     "of the device until exit."},
-    {FindingKind::kTouchedDeviceZero, "warning",
-     "The primary context of device 0 was created, and nothing was done in it. It takes some 500 "
-     "MB of the device until exit."},
-    {FindingKind::kResetPrimary, "error",
-     "A primary context was reset while others hold it: their memory, streams and modules are "
-     "gone."},
-    {FindingKind::kOverReleasedPrimary, "error",
-     "A primary context was released more often than retained: it may be destroyed while others "
-     "use it."},
-    {FindingKind::kDestroyedContext, "error",
-     "A context of another library was destroyed: its next call in it fails, or crashes."},
-    {FindingKind::kDestroyedWork, "error",
-     "Memory, streams and modules of the caller were destroyed with a context that the library "
-     "had made current."},
-    {FindingKind::kDestroyedInUse, "error",
-     "A context was destroyed that is on the stack of another thread: the next call there fails, "
-     "or crashes."},
-    {FindingKind::kUsedDestroyedContext, "error",
-     "The handle of a destroyed context was pushed or made current: an error, a crash, or work in "
-     "another context at the same address."},
-    {FindingKind::kChangedSetting, "warning",
-     "A limit, a flag or the cache configuration of another library's context was changed: its "
-     "kernels run with the new value."},
-    {FindingKind::kLeftError, "warning",
-     "The runtime's last error was left to another library, which reports a failure that was none "
-     "of its own."},
-    {FindingKind::kBrokeCapture, "error",
-     "A stream capture of another library was invalidated: it ends with an error, and there is no "
-     "graph."},
-    {FindingKind::kForkedChild, "error",
-     "A process that was forked after CUDA's start calls CUDA: every call fails there."},
-    {FindingKind::kAfterShutdown, "warning",
-     "A call was made after the driver's shutdown: it has no effect, or crashes in another order "
-     "of destructors."},
-    {FindingKind::kLeakedReference, "warning",
-     "A primary context was retained and never released: it stays until exit, with its memory."},
-    {FindingKind::kLeakedContext, "warning",
-     "A library was unloaded and its context was not destroyed: it stays until exit, and each "
-     "loading of the library adds one."},
-    {FindingKind::kForbidden, "error", "The program did what --forbid says that it does not."},
-    {FindingKind::kNoisy, "note",
-     "A call of CUDA failed in a library: the driver writes it into the host's error log, whether "
-     "or not the library expects it."},
-};
-static_assert(std::size(kRules) == kFindingKinds);
-
-constexpr bool AreRulesInOrder() {
-  for (std::size_t i = 0; i < kFindingKinds; ++i) {
-    if (kRules[i].kind != static_cast<FindingKind>(i)) return false;
+const char* LevelOf(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kCreatedPrimary:
+    case FindingKind::kQueryCreatedPrimary:
+    case FindingKind::kTouchedDeviceZero:
+    case FindingKind::kChangedSetting:
+    case FindingKind::kLeftError:
+    case FindingKind::kAfterShutdown:
+    case FindingKind::kLeakedReference:
+    case FindingKind::kLeakedContext:
+      return "warning";
+    case FindingKind::kNoisy:
+      return "note";
+    default:
+      return "error";
   }
-  return true;
 }
-static_assert(AreRulesInOrder());
 
 constexpr char kRoot[] = "SRCROOT";
 
@@ -155,7 +94,7 @@ class SarifLog {
     json_.Add("text", text);
     json_.End();
   }
-  void AddRule(const Rule& rule);
+  void AddRule(FindingKind kind);
   void AddInvocation();
   void AddNotification(const char* level, const std::string& text);
   void AddPlace(const Function& function);
@@ -171,16 +110,20 @@ class SarifLog {
   JsonWriter json_;
 };
 
-void SarifLog::AddRule(const Rule& rule) {
-  const Advice advice = AdviceOf(rule.kind);
+void SarifLog::AddRule(FindingKind kind) {
   json_.BeginObject();
-  json_.Add("id", Identifier(rule.kind));
-  AddText("shortDescription", SectionOf(rule.kind));
-  AddText("fullDescription", rule.meaning);
-  AddText("help", std::string(rule.meaning) + "\nTo do: " + advice.plain + "; with cuguest: " +
-                      advice.cuguest + " (audit.md, \"" + SectionOf(rule.kind) + "\").");
+  json_.Add("id", Identifier(kind));
+  AddText("shortDescription", SectionOf(kind));
+  AddText("fullDescription", MeaningOf(kind));
+  std::string help = MeaningOf(kind);
+  for (const AdviceRow& row : AdviceRows()) {
+    if (row.kind != kind) continue;
+    const std::string of = row.of.words;
+    help += "\nTo do" + (of.empty() ? "" : ", " + of) + ": " + InWords(row.advice) + ".";
+  }
+  AddText("help", help);
   json_.BeginObject("defaultConfiguration");
-  json_.Add("level", rule.level);
+  json_.Add("level", LevelOf(kind));
   json_.End();
   json_.End();
 }
@@ -309,18 +252,19 @@ void SarifLog::AddRelated(const NamedFinding& named) {
 }
 
 void SarifLog::AddResult(const NamedFinding& named, const FindingWords& words) {
-  const Rule& rule = kRules[static_cast<std::size_t>(named.finding.kind)];
+  const FindingKind kind = named.finding.kind;
   const Function& where = Headline(named);
   json_.BeginObject();
-  json_.Add("ruleId", Identifier(rule.kind));
-  json_.Add("ruleIndex", static_cast<std::uint64_t>(rule.kind));
-  json_.Add("level", rule.level);
+  json_.Add("ruleId", Identifier(kind));
+  json_.Add("ruleIndex", static_cast<std::uint64_t>(kind));
+  json_.Add("level", LevelOf(kind));
   const std::string victim =
       named.victim.object.empty() ? std::string() : BaseName(named.victim.object);
-  std::string text = MessageText(std::string(Name(rule.kind)) + " by " + words.culprit + ": " +
+  std::string text = MessageText(std::string(Name(kind)) + " by " + words.culprit + ": " +
                                  Consequence(named, victim) + ".");
   for (const ReportLine& line : words.lines) {
     const std::string label = line.label;
+    if (label == "why:") continue;  // the message begins with it
     text += "\n" + label + (label.empty() ? "" : " ") + MessageText(line.text);
   }
   AddText("message", text);
@@ -369,7 +313,7 @@ std::string SarifLog::Write(const std::string& version) {
   json_.Add("name", "cuguest-audit");
   json_.Add("semanticVersion", version);
   json_.BeginArray("rules");
-  for (const Rule& rule : kRules) AddRule(rule);
+  for (std::size_t i = 0; i < kFindingKinds; ++i) AddRule(static_cast<FindingKind>(i));
   json_.End();
   json_.End();
   json_.End();

@@ -407,11 +407,9 @@ const Function& Headline(const NamedFinding& named) {
 namespace {
 
 std::string AdviceText(const NamedFinding& named) {
-  const Advice advice = AdviceOf(named.finding.kind);
   const Function& where = Headline(named);
   const std::string in = where.name.empty() ? "" : "in " + ShortName(where.name, kNameWidth) + ": ";
-  return in + advice.plain + "; with cuguest: " + advice.cuguest + " (audit.md, \"" +
-         SectionOf(named.finding.kind) + "\")";
+  return in + InWords(AdviceOf(named.finding));
 }
 
 FindingWords WordsOf(const Report& report, const NamedFinding& named, const ObjectNames& names) {

@@ -2,7 +2,7 @@
 
 #include "audit/command/result_name.h"
 
-#include "audit/call_name.h"
+#include "audit/call_rule.h"
 
 namespace cuguest::audit {
 

@@ -1,58 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the collector knows of each function of the driver and the runtime: whether a call of it can
-// disturb, and which arguments say what it is about.
+// The functions of a source, by the numbers that it has for them.
 
-#ifndef CUGUEST_AUDIT_COLLECT_CALL_RULE_H_
-#define CUGUEST_AUDIT_COLLECT_CALL_RULE_H_
+#ifndef CUGUEST_AUDIT_COLLECT_CALL_TABLE_H_
+#define CUGUEST_AUDIT_COLLECT_CALL_TABLE_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "audit/call_rule.h"
+
 namespace cuguest::audit {
 
 enum class Domain : std::uint8_t { kDriver, kRuntime };
-
-enum class CallClass : std::uint8_t {
-  kCommon,         // an event only if it failed badly, or the current context is another one
-  kWork,           // the same, and the first one in a context is an event
-  kMake,           // the same, and the first one of each caller in a context: cudaMalloc
-  kFree,           // the same, and the first one of each caller in a context: cudaFree
-  kChange,         // an event if it succeeded
-  kStack,          // the same; a destroyed handle among its arguments is an event before
-  kRuntimeChoice,  // an event if the current context is another one: cudaSetDevice
-  kCaptureMode,    // an event if the mode is another one
-  kAsk,            // no event, but its answer is remembered: the value before a kChange
-  kClearError,     // an event if it returns an error: cudaGetLastError
-  kPeekError,      // none at all
-};
-
-// What one argument is, as a letter of CallRule::arguments:
-//   C  a context           c  where a context is stored    D  a device
-//   S  a setting's number  V  its value, of 8 bytes        v  of 4 bytes
-//   Q  where 8 bytes are stored                            q  where 4 bytes are
-//   M  where a capture mode is, exchanged by the call      p  another of 8 bytes
-//   i  another of 4 bytes
-struct CallRule {
-  const char* name;
-  CallClass call_class;
-  const char* arguments;
-  // Calls with the same one change and tell the same thing; 0: no value is remembered.
-  std::uint8_t setting_family;
-};
-
-// Of `name`, without suffixes. Never null: unknown functions are common.
-const CallRule* FindRule(Domain domain, const char* name);
 
 // Whether `text` is as one of `patterns`, between commas, says; * is any text, ? any letter.
 bool MatchesOneOf(const char* patterns, const char* text);
 // The functions that are watched, before the first of them is made.
 void WatchCalls(const char* patterns);
-
-// The name as callers write it: "cuCtxPushCurrent" of "cuCtxPushCurrent_v2", and without _ptsz,
-// _ptds and the version that CUPTI puts behind names of the runtime.
-std::size_t LengthOfBaseName(const char* name);
 
 // One function of a source's. Constant once it is made, but for what is learned.
 struct CallInfo {
@@ -96,4 +62,4 @@ class CallTable {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COLLECT_CALL_RULE_H_
+#endif  // CUGUEST_AUDIT_COLLECT_CALL_TABLE_H_
