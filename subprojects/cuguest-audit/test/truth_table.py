@@ -167,6 +167,18 @@ ENDS = [
 ]
 PROCESSES = [
     Row("fork", "host:set:h host:fork:liba.so:sync", "forked-child liba.so>-"),
+    Row("a child that first asks for the driver's version",
+        "host:set:h host:fork:liba.so:do:[own:ask-for-version,own:sync,own:sync]", "forked-child liba.so>- x2"),
+    Row("a child that first asks for an error's name",
+        "host:set:h host:fork:liba.so:do:[own:ask-for-name,own:sync]", "forked-child liba.so>-"),
+    Row("a child's thread that first asks for the driver's version",
+        "host:set:h host:fork:liba.so:thread:[own:ask-for-version,own:sync]", "forked-child liba.so>-"),
+    Row("a child that asks for the driver's version alone", "host:set:h host:fork:liba.so:ask-for-version"),
+    Row("a child that calls nothing", "host:set:h host:fork:host:sleep:400"),
+    Row("a child of _Fork that calls nothing", "host:set:h host:_Fork:host:sleep:400"),
+    Row("a child of a child", "host:set:h host:fork:host:fork:[host:sleep:300,liba.so:sync]", "forked-child liba.so>-"),
+    Row("a child of _Fork that exits", "host:set:h host:_Fork:host:exit:0 liba.so:push:o host:sync",
+        "leaked-push liba.so>host"),
     Row("fork, and faults of both", LEAK + " host:fork:liba.so:sync libb.so:push:o host:sync",
         "leaked-push liba.so>host; leaked-push libb.so>host; forked-child liba.so>-"),
     Row("a child of _Fork", "host:set:h host:_Fork:[host:push:h,liba.so:push:o,host:sync]", "leaked-push liba.so>host"),
