@@ -394,6 +394,7 @@ int Audit::Finish(int exit_status) {
   builder_.SetNoise(options_.noise);
   for (const auto& [number, audited] : session_.processes()) {
     builder_.Add(audited.about, *audited.analysis, &report_);
+    builder_.AddUnsettled(audited.about, *audited.analysis, &report_);
   }
   report_.suppressed = suppressions_.used();
   report_.paths = options_.paths;
