@@ -29,6 +29,8 @@ class Row:
     inside: str = ""  # shell that the command runs, "$@" being the program
     program: str = "audit_host"  # a copy of it with that name, or another program with its path
     possible: str = "true"  # shell that fails where the row cannot be run
+    # What the log must have of the last process, in this order: "KIND CALL".
+    events: typing.Sequence[str] = ()
 
 
 def log_of_leaks(number):
@@ -331,4 +333,55 @@ NOTHING = [
         "host:set:h liba.so:do:[own:push:o,host:push:h,host:alloc,host:pop,own:pop] host:sync"),
     Row("a library that is loaded and unloaded", "host:set:h" + 9 * " liba.so:sync host:unload:liba.so"),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING]
+# Of each kind: a program in which liba.so does it, the victim, options, and the events that the analysis decides by: Note [What
+# each finding needs] in collector.h.
+RETAIN, SET, DESTROY, CHECK = "call cuDevicePrimaryCtxRetain", "call cuCtxSetCurrent", "call cuCtxDestroy", "check cuCtxSynchronize"
+NEEDS = {
+    "leaked-push": ("host:set:h,liba.so:push:o,host:sync", "host", "", ["call cuCtxPushCurrent", CHECK]),
+    "extra-pop": ("host:set:h,liba.so:pop,host:sync", "host", "", [SET, "call cuCtxPopCurrent", "call cuCtxSynchronize"]),
+    "replaced-context": ("host:set:h,liba.so:set:o,host:sync", "host", "", [SET, SET, CHECK]),
+    "left-context": ("host:set:h,host:pop,liba.so:set:o,host:sync", "host", "", ["call cuCtxPopCurrent", SET, CHECK]),
+    "created-primary": ("host:set:h,liba.so:retain:0", "host", "", [SET, "context cuDevicePrimaryCtxRetain"]),
+    "query-created-primary": ("host:set:h,liba.so:do:[own:save,own:device:1,own:restore],host:sync", "host", "",
+                              [SET, "context cudaSetDevice"]),
+    "touched-device-zero": ("liba.so:do:[own:device:1,own:malloc,own:visit-device:0]", "-", "",
+                            ["context cudaSetDevice", "used cudaMalloc", "context cudaSetDevice"]),
+    "reset-primary": ("host:retain:0,liba.so:reset:0", "host", "", [RETAIN, "call cuDevicePrimaryCtxReset"]),
+    "over-released-primary": ("host:retain:0,liba.so:release:0", "host", "", [RETAIN, "call cuDevicePrimaryCtxRelease"]),
+    "destroyed-context": ("host:set:h,liba.so:destroy:h", "host", "", [SET, DESTROY]),
+    "destroyed-work": ("host:set:h,liba.so:do:[own:create,host:alloc,own:destroy:mine],host:sync", "host", "",
+                       ["context cuCtxCreate", "used cuMemAlloc", DESTROY]),
+    "destroyed-in-use": ("host:set:o,host:while-current-elsewhere:[h,liba.so:destroy:h]", "host", "", [SET, SET, DESTROY]),
+    "used-destroyed-context": ("host:set:o,host:destroy:h,liba.so:push:h", "-", "", [DESTROY, "entered cuCtxPushCurrent"]),
+    "changed-setting": ("host:set:h,liba.so:limit:4096,host:sync", "host", "", ["call cuCtxSetLimit", CHECK]),
+    "left-error": ("host:set:h,liba.so:device:99,host:last-error", "host", "", ["call cudaSetDevice", "call cudaGetLastError"]),
+    "broke-capture": ("host:set:h,host:capture:liba.so:alloc", "host", "",
+                      ["call cuStreamBeginCapture", "call cuMemAlloc", "call cuStreamEndCapture"]),
+    "forked-child": ("host:fork:liba.so:do:[own:ask-for-version,own:sync]", "-", "", ["call cuCtxSynchronize"]),
+    "after-shutdown": ("host:at-unload:liba.so:sync", "-", "", ["process_end", "call cuCtxSynchronize"]),
+    "leaked-reference": ("liba.so:retain:0", "-", "--leaks=yes", [RETAIN]),
+    "leaked-context": ("liba.so:do:[own:create,own:pop],host:unload:liba.so", "-", "--leaks=yes", ["context cuCtxCreate", "unloaded"]),
+    "forbidden-use": ("liba.so:malloc", "-", "--forbid=api:cudaMalloc", ["call cudaMalloc"]),
+    "noisy-call": ("liba.so:pop,host:set:h,host:sync", "host", "--noise", ["call cuCtxPopCurrent"]),
+}
+PLACES = {
+    "": "host:do:[{}]",
+    " in a second thread": "host:thread:[{}]",
+    " in a forked child": "host:_Fork:[{},host:exit:0]",
+    " in a thread of a forked child": "host:_Fork:[host:thread:[{}],host:exit:0]",
+}
+NEEDED = [
+    *[Row(kind + where, place.format(words), f"{kind} liba.so>{victim}", options=options, events=events)
+      for kind, (words, victim, options, events) in NEEDS.items() for where, place in PLACES.items()],
+    # By the first call of a child.
+    Row("a destroyed context that a child uses first", "host:set:o host:destroy:h host:_Fork:liba.so:push:h",
+        "used-destroyed-context liba.so>-", events=["entered cuCtxPushCurrent"]),
+    Row("a runtime that a child uses first", "host:_Fork:liba.so:malloc",
+        events=["context cudaMalloc", RETAIN, "used cudaMalloc", "call cudaMalloc"]),
+    # What a process has told, its forked child tells again.
+    Row("work of a process and of its child",
+        "host:set:h host:alloc host:_Fork:host:alloc", events=["used cuMemAlloc"]),
+    Row("a forbidden call of a process and of its child", "liba.so:malloc host:_Fork:liba.so:malloc",
+        "forbidden-use liba.so>- x2 in 2 processes", options="--forbid=api:cudaMalloc", events=["call cudaMalloc"]),
+]
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *NEEDED]
