@@ -81,16 +81,19 @@ struct Work {
 };
 
 constexpr Work kWork[] = {
-    {"Malloc", WorkKind::kMakes},           {"MemAlloc", WorkKind::kMakes},
-    {"MemHostAlloc", WorkKind::kMakes},     {"HostAlloc", WorkKind::kMakes},
-    {"StreamCreate", WorkKind::kMakes},     {"EventCreate", WorkKind::kMakes},
-    {"ModuleLoad", WorkKind::kMakes},       {"LibraryLoad", WorkKind::kMakes},
-    {"ArrayCreate", WorkKind::kMakes},      {"GraphInstantiate", WorkKind::kMakes},
-    {"MemPoolCreate", WorkKind::kMakes},    {"Free", WorkKind::kFrees},
-    {"MemFree", WorkKind::kFrees},          {"StreamDestroy", WorkKind::kFrees},
-    {"EventDestroy", WorkKind::kFrees},     {"ModuleUnload", WorkKind::kFrees},
-    {"LibraryUnload", WorkKind::kFrees},    {"ArrayDestroy", WorkKind::kFrees},
-    {"GraphExecDestroy", WorkKind::kFrees}, {"MemPoolDestroy", WorkKind::kFrees},
+    // Of pools, which belong to devices.
+    {"MallocAsync", WorkKind::kOther},   {"MallocFromPool", WorkKind::kOther},
+    {"MemAllocAsync", WorkKind::kOther}, {"MemAllocFromPool", WorkKind::kOther},
+    {"FreeAsync", WorkKind::kOther},     {"MemFreeAsync", WorkKind::kOther},
+    {"Malloc", WorkKind::kMakes},        {"MemAlloc", WorkKind::kMakes},
+    {"MemHostAlloc", WorkKind::kMakes},  {"HostAlloc", WorkKind::kMakes},
+    {"StreamCreate", WorkKind::kMakes},  {"EventCreate", WorkKind::kMakes},
+    {"ModuleLoad", WorkKind::kMakes},    {"LibraryLoad", WorkKind::kMakes},
+    {"ArrayCreate", WorkKind::kMakes},   {"GraphInstantiate", WorkKind::kMakes},
+    {"Free", WorkKind::kFrees},          {"MemFree", WorkKind::kFrees},
+    {"StreamDestroy", WorkKind::kFrees}, {"EventDestroy", WorkKind::kFrees},
+    {"ModuleUnload", WorkKind::kFrees},  {"LibraryUnload", WorkKind::kFrees},
+    {"ArrayDestroy", WorkKind::kFrees},  {"GraphExecDestroy", WorkKind::kFrees},
 };
 
 }  // namespace

@@ -333,6 +333,31 @@ NOTHING = [
         "host:set:h liba.so:do:[own:push:o,host:push:h,host:alloc,host:pop,own:pop] host:sync"),
     Row("a library that is loaded and unloaded", "host:set:h" + 9 * " liba.so:sync host:unload:liba.so"),
 ]
+# Those of the table in docs/audit.md, "What is in scope".
+RUNTIME_13_5 = {"CUDASIM_RUNTIME_VERSION": "13.5"}
+SCOPE = [
+    Row("work in a stream of the library's own while another's context is current",
+        "host:set:h liba.so:stream libb.so:do:[own:push:o,liba.so:work,own:pop] host:sync"),
+    Row("memory of the library's own pool while another's context is current",
+        "host:set:h liba.so:do:[own:pool:0,own:alloc-from-pool,own:read,own:free-async] host:sync"),
+    Row("pool memory of a caller in a library's context, which is destroyed",
+        "host:set:h liba.so:do:[own:create,host:alloc-async,own:destroy:mine] host:sync"),
+    Row("memory of a pool where no context is current, by the runtime", "host:set:h host:pop liba.so:malloc-async",
+        "created-primary liba.so>host; left-context liba.so>host"),
+    Row("pool memory of another device that the current context cannot reach",
+        "host:set:h liba.so:do:[own:pool:1,own:alloc-from-pool,own:read] host:sync"),
+    Row("pool memory of another device that the current context cannot reach, with --noise",
+        "host:set:h liba.so:do:[own:pool:1,own:alloc-from-pool,own:read] host:sync", "noisy-call liba.so>host", options="--noise"),
+    Row("the pool of a device, or its threshold, is set", "host:set:h liba.so:do:[own:pool:0,own:set-pool:0,own:set-threshold:0] host:sync"),
+    Row("peer access is enabled in another's context", "host:retain:1 host:set:h liba.so:enable-peer:1 host:sync"),
+    Row("a stream of the primary's execution context", "host:retain:0 host:set:h liba.so:do:[own:execution-stream:0,own:work] host:sync",
+        env=RUNTIME_13_5),
+    Row("a stream of an execution context where the primary is not there",
+        "host:set:h liba.so:execution-stream:1 host:sync", "query-created-primary liba.so>host", env=RUNTIME_13_5),
+    Row("an execution context of another's is destroyed, with its streams", "host:set-green host:stream liba.so:destroy-execution-context",
+        "destroyed-context liba.so>host", env=RUNTIME_13_5),
+    Row("a pool is set while another captures", "host:set:h host:capture:liba.so:set-threshold:0", "broke-capture liba.so>host"),
+]
 # Of each kind: a program in which liba.so does it, the victim, options, and the events that the analysis decides by: Note [What
 # each finding needs] in collector.h.
 RETAIN, SET, DESTROY, CHECK = "call cuDevicePrimaryCtxRetain", "call cuCtxSetCurrent", "call cuCtxDestroy", "check cuCtxSynchronize"
@@ -376,12 +401,12 @@ NEEDED = [
     # By the first call of a child.
     Row("a destroyed context that a child uses first", "host:set:o host:destroy:h host:_Fork:liba.so:push:h",
         "used-destroyed-context liba.so>-", events=["entered cuCtxPushCurrent"]),
-    Row("a runtime that a child uses first", "host:_Fork:liba.so:malloc",
-        events=["context cudaMalloc", RETAIN, "used cudaMalloc", "call cudaMalloc"]),
+    Row("a runtime's retain by a child's first call", "host:retain:0 host:device:1 host:_Fork:host:device:0",
+        events=[RETAIN, "call cudaSetDevice"]),
     # What a process has told, its forked child tells again.
     Row("work of a process and of its child",
         "host:set:h host:alloc host:_Fork:host:alloc", events=["used cuMemAlloc"]),
-    Row("a forbidden call of a process and of its child", "liba.so:malloc host:_Fork:liba.so:malloc",
-        "forbidden-use liba.so>- x2 in 2 processes", options="--forbid=api:cudaMalloc", events=["call cudaMalloc"]),
+    Row("a forbidden call of a process and of its child", "liba.so:ask-for-version host:_Fork:liba.so:ask-for-version",
+        "forbidden-use liba.so>- x2 in 2 processes", options="--forbid=api:cuDriver*", events=["call cuDriverGetVersion"]),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *NEEDED]
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *SCOPE, *NEEDED]

@@ -179,6 +179,14 @@ page = pathlib.Path(root) / "audit" / "collect" / "collector.h"
 told = re.search(r"^// Note \[What each finding needs\]\n.*?(?=^//\n// Note|^// Threads)", page.read_text(), re.M | re.S)[0]
 if list(truth_table.NEEDS) != kinds or [kind for kind in kinds if not re.search(rf"(?<![\w-]){kind}(?![\w-])", told)]:
     sys.exit("each kind of finding has a place in NEEDS, and in the Note of collector.h")
+manual = pathlib.Path(root).parent.parent / "docs" / "audit.md"
+if manual.exists():
+    table = manual.read_text().split("### Streams, pools and execution contexts\n")[1].split("\n#")[0]
+    promised = {cells[1].strip(): re.findall(r"`([a-z-]+)`", cells[2]) for cells in
+                (line.split("|") for line in table.splitlines() if line.startswith("| "))}
+    scope = {row.name: [part.split()[0] for part in row.finds.split("; ") if part] for row in truth_table.SCOPE}
+    if {name: kinds for name, kinds in promised.items() if name != "situation"} != scope:
+        sys.exit(f"the manual's table of what is in scope: {set(promised) ^ set(scope)}")
 missing = [kind for kind in kinds if not any(re.search(rf"\b{kind} ", row.finds or "") for row in truth_table.ROWS)]
 if missing:
     sys.exit(f"no row finds {missing}")
