@@ -63,7 +63,9 @@ class Analysis::State {
 
   void OnObject(std::uint32_t index, const Object& object) { parties_.AddObject(index, object); }
   void OnEvent(const Event& event);
-  std::vector<Finding> Findings() const;
+  // `returned`: as if all that was called had returned.
+  std::vector<Finding> Findings(bool returned) const;
+  std::vector<Finding> Unsettled() const;
   std::vector<Finding> Leaks() const;
   const std::vector<FirstUse>& FirstUses() const { return first_uses_; }
   std::uint64_t Dropped() const { return ledger_.dropped(); }
@@ -627,12 +629,16 @@ int Analysis::State::DeviceOf(const Event& event) const {
   return event.device >= 0 ? event.device : contexts_.NoteOf(event.before).device;
 }
 
-std::vector<Finding> Analysis::State::Findings() const {
+std::vector<Finding> Analysis::State::Findings(bool returned) const {
   Ledger all = ledger_;
   for (const auto& [number, thread] : threads_) {
-    thread.model.AddOpenCharges(&all);
+    if (returned) {
+      thread.model.AddChargesOfReturned(&all);
+    } else {
+      thread.model.AddOpenCharges(&all);
+    }
   }
-  settings_.AddCharges([&](auto... where) { return IsOpen(where...); }, &all);
+  settings_.AddCharges([&](auto... where) { return !returned && IsOpen(where...); }, &all);
   contexts_.ForEachLiving([&](ContextId id, const ContextFacts& facts) {
     Charge charge;
     if (facts.primary && ChargeOf(id, &charge)) {
@@ -640,6 +646,23 @@ std::vector<Finding> Analysis::State::Findings() const {
     }
   });
   return all.Findings(habits_);
+}
+
+std::vector<Finding> Analysis::State::Unsettled() const {
+  if (ended_) {
+    return {};
+  }
+  const std::vector<Finding> known = Findings(/*returned=*/false);
+  std::vector<Finding> unsettled = Findings(/*returned=*/true);
+  const auto is_known = [&](const Finding& finding) {
+    return std::any_of(known.begin(), known.end(), [&](const Finding& other) {
+      return other.kind == finding.kind && other.call == finding.call &&
+             other.culprit.object == finding.culprit.object &&
+             other.culprit.offset == finding.culprit.offset;
+    });
+  };
+  unsettled.erase(std::remove_if(unsettled.begin(), unsettled.end(), is_known), unsettled.end());
+  return unsettled;
 }
 
 std::vector<ContextId> Analysis::State::Stack(std::uint32_t thread) const {
@@ -657,7 +680,9 @@ void Analysis::OnObject(std::uint32_t index, const Object& object) {
 
 void Analysis::OnEvent(const Event& event) { state_->OnEvent(event); }
 
-std::vector<Finding> Analysis::Findings() const { return state_->Findings(); }
+std::vector<Finding> Analysis::Findings() const { return state_->Findings(/*returned=*/false); }
+
+std::vector<Finding> Analysis::Unsettled() const { return state_->Unsettled(); }
 
 std::vector<Finding> Analysis::Leaks() const { return state_->Leaks(); }
 

@@ -64,6 +64,10 @@ class Analysis {
   [[nodiscard]] std::vector<Finding> Noise() const;
   [[nodiscard]] std::uint64_t DroppedNoise() const;
 
+  // What would be a finding, too, if all that was called had returned by the last event. None after
+  // exit(), when that is known. To be asked after the last event.
+  [[nodiscard]] std::vector<Finding> Unsettled() const;
+
   // What is never given back: references of primary contexts, and contexts of libraries that were
   // unloaded. To be asked after the last event.
   [[nodiscard]] std::vector<Finding> Leaks() const;

@@ -46,9 +46,9 @@ socklen_t Abstract(const std::string& name, sockaddr_un* address) {
 }
 
 int MakeMemory() {
-  const int memory = memfd_create("cuguest-audit", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecution);
+  const int memory = memfd_create(kChannelMemory, MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecution);
   if (memory >= 0 || errno != EINVAL) return memory;
-  return memfd_create("cuguest-audit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  return memfd_create(kChannelMemory, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 // 0, or errno. All of it is there: a write to the mapping never fails.

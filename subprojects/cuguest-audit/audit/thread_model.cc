@@ -478,6 +478,12 @@ void ThreadModel::End() {
   activation_ = 0;
 }
 
+void ThreadModel::AddChargesOfReturned(Ledger* ledger) const {
+  ThreadModel returned = *this;
+  returned.ledger_ = ledger;
+  returned.End();
+}
+
 std::vector<ContextId> ThreadModel::Stack() const {
   std::vector<ContextId> contexts;
   contexts.reserve(stack_.size());

@@ -98,6 +98,8 @@ class ThreadModel {
 
   // Adds the charges that stand if nothing more happens.
   void AddOpenCharges(Ledger* ledger) const;
+  // The same if all have returned.
+  void AddChargesOfReturned(Ledger* ledger) const;
 
  private:
   using CausePointer = std::shared_ptr<const Cause>;
@@ -183,7 +185,7 @@ class ThreadModel {
 
   const Contexts* const contexts_;
   const Habits* const habits_;
-  Ledger* const ledger_;
+  Ledger* ledger_;
   std::deque<Entry> stack_;
   std::size_t base_ = 0;          // entries below those in stack_
   std::vector<Pending> missing_;  // charges about positions where the expected entry is not

@@ -77,6 +77,28 @@ check 2>2 | fourth third host
 )") == "");
 }
 
+// Of each thread, unless exit() tells.
+BOOST_AUTO_TEST_CASE(last_call_is_unsettled) {
+  const auto count = [](const std::string& scenario) {
+    Replayed replayed(LogOf(kHost + scenario));
+    BOOST_TEST(replayed.error() == "");
+    return replayed.analysis().Unsettled().size();
+  };
+  const std::string push = "cuCtxPushCurrent 1>2 context=2 | third host\n";
+  const std::string others = "t2 cuCtxSetCurrent 0>1 context=1 | host\nt2 " + push;
+  BOOST_TEST(FindingsIn(kHost + push) == "");
+  BOOST_TEST(count(push) == 1u);
+  BOOST_TEST(count(push + "check 2>2 | fourth third host\n") == 1u);
+  BOOST_TEST(count(others) == 1u);
+  BOOST_TEST(count("cuCtxSetLimit 1>1 context=1 setting=0 value=9 old=1 | third host\n") == 1u);
+  BOOST_TEST(count(push + "process_end\n") == 0u);
+  BOOST_TEST(count(others + "t2 thread_end\n") == 0u);
+  BOOST_TEST(count(push + "cuCtxPopCurrent 2>1 | third host\n") == 0u);
+  BOOST_TEST(count(push + "check 2>2 | host\ncuCtxPopCurrent 2>1 | host\n" + push) == 0u);
+  BOOST_TEST(count("t2 cuCtxPushCurrent 0>1 context=1 | third\n") == 0u);
+  BOOST_TEST(count("cuCtxPushCurrent 1>2 context=2 | host\n") == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_that_ends_has_returned) {
   BOOST_TEST(FindingsIn(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third host

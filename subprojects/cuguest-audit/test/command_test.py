@@ -267,6 +267,24 @@ run = Run("--", "sh", "-c", '"$@" > /dev/null 2>&1 & sleep 0.3', "sh", host, "le
 took = time.monotonic() - start
 check("a process that is left behind and writes for ever is waited for no longer than a second",
       run.kinds() == ["leaked-push"] and "it still runs" in run.err and took < 8, (took, run.err[-500:]))
+# A daemon, whose parents have ended before it uses CUDA.
+LEFT = '(sleep {}; exec setsid "$@") > /dev/null 2>&1 &'
+run = Run("--error-exitcode=9", "--", "sh", "-c", LEFT.format(0.4), "sh", host, "leaked-push")
+check("a process that is left behind and then uses CUDA", run.kinds() == ["leaked-push"] and run.report["complete"], run)
+run = Run("--error-exitcode=9", "--", "sh", "-c", LEFT.format(0.4), "sh", "env", "-i", f"LD_LIBRARY_PATH={simdir}", host,
+          *["idle"] * 3)
+check("a process that is left behind without the environment is named", run.code == 9 and [
+    process.get("unaudited", "")[:37] for process in run.report["processes"]] == ["it was started without the variables "], run)
+start = time.monotonic()
+run = Run("--error-exitcode=9", "--", "sh", "-c", LEFT.format(0), "sh", "sleep", "4")
+took = time.monotonic() - start
+check("a process that is left behind and uses no CUDA is waited for no longer than a second, and named",
+      run.code == 0 and run.report["complete"] and 0.9 < took < 3 and re.search(
+          r"/\S*sleep \(\d+\) still runs, and has not used CUDA; what it does now is not audited", run.err), (took, run))
+start = time.monotonic()
+run = Run("--", "true")
+took = time.monotonic() - start
+check("where nothing is left behind, nothing is waited for", run.code == 0 and took < 0.7, (took, run))
 
 
 LIBRARIES = {"LD_LIBRARY_PATH": f"{pathlib.Path(hostile).parent}:{simdir}"}
@@ -298,6 +316,27 @@ for options, code in ((["--error-exitcode=9"], 9), (["--error-exitcode=9", "--ac
           run.code == code and run.report["processes"][0]["unaudited"].startswith(why) and NOTHING not in run.err
           and re.search(rf"\(\d+\): not audited, because {why}", run.err) and not run.report["complete"], run)
     check("a sandbox: the schema", not schema.errors(run.report, report_schema), run.report)
+# Processes that are forked after cuInit.
+POOL = """
+import ctypes, multiprocessing, time
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+with multiprocessing.get_context("fork").Pool(2) as pool: pool.map(abs, [-1, 2]), time.sleep(0.4)
+"""
+run = Run("--error-exitcode=9", "--", sys.executable, "-c", POOL)
+check("a pool of processes that do not use CUDA", run.code == 0 and run.report["complete"]
+      and len(run.report["processes"]) == 1, run)
+IN_CHILD = SANDBOX.replace("os.execvp(sys.argv[1], sys.argv[1:])", """
+driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
+time.sleep(0.4)
+""").replace("import ctypes, os, struct, sys", """
+import ctypes, os, struct, sys, time
+driver = ctypes.CDLL("libcuda.so.1")
+driver.cuInit(0)
+if os.fork(): sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+""")
+run = Run("--error-exitcode=9", "--", sys.executable, "-c", IN_CHILD)
+check("a forked child in a sandbox that uses CUDA: named as not audited", run.code == 9
+      and [process.get("unaudited", "")[:len(why)] for process in run.report["processes"]] == ["", why], run)
 sandboxed = subprocess.run([sys.executable, "-c", SANDBOX, command, "--", host, "print"], env=ENVIRONMENT,
                            capture_output=True, text=True)
 check("a sandbox for the command itself", sandboxed.returncode == 125 and sandboxed.stdout == ""

@@ -29,6 +29,8 @@ class Row:
     inside: str = ""  # shell that the command runs, "$@" being the program
     program: str = "audit_host"  # a copy of it with that name, or another program with its path
     possible: str = "true"  # shell that fails where the row cannot be run
+    # What the log must have of the last process, in this order: "KIND CALL".
+    events: typing.Sequence[str] = ()
 
 
 def log_of_leaks(number):
@@ -164,7 +166,21 @@ ENDS = [
     Row("the library's call is the last", "host:set:h liba.so:push:o", "leaked-push liba.so>host"),
     Row("exit", "host:set:h liba.so:push:o exit", "leaked-push liba.so>host"),
     Row("quick_exit", "host:set:h liba.so:push:o quick_exit", "leaked-push liba.so>host"),
-    Row("_exit: a library whose call is the last has not returned", "host:set:h liba.so:push:o _exit", status=3),
+    Row("_exit: whether a library whose call is the last had returned", "host:set:h liba.so:push:o _exit",
+        incomplete=True, says="nothing tells whether liba.so had returned from "),
+    Row("kill: whether a library whose call is the last had returned", "host:set:h liba.so:pop host:signal:15",
+        incomplete=True, says="; if it had, its cuCtxPopCurrent is a finding: extra pop"),
+    Row("kill in a library", "host:set:h liba.so:do:[own:limit:4096,host:signal:15]", incomplete=True,
+        says="; if it had, its cuCtxSetLimit is a finding: changed a setting"),
+    Row("_exit, which is accepted", "host:set:h liba.so:push:o _exit", incomplete=True, options="--accept-incomplete",
+        status=3),
+    Row("_exit, which is suppressed", "host:set:h liba.so:push:o _exit", status=3, options="--suppressions={here}/known",
+        files={"known": SUPPRESSION}, says='by "known"'),
+    Row("_exit: a library whose fault is found", LEAK + " liba.so:push:o _exit", "leaked-push liba.so>host"),
+    Row("_exit: a library that leaves nothing", "host:set:h liba.so:do:[own:push:o,own:pop] _exit", status=3),
+    Row("_exit: what nobody minds", "liba.so:create _exit", status=3),
+    Row("_exit: what the program itself leaves", "host:set:h host:push:o _exit", status=3),
+    Row("exit in a library", "host:set:h liba.so:do:[own:push:o,own:exit:3]", status=3),
     Row("_exit", LEAK + " _exit", "leaked-push liba.so>host"),
     Row("a crash", LEAK + " crash", "leaked-push liba.so>host", says="terminated by signal 11"),
     Row("abort", LEAK + " host:signal:6", "leaked-push liba.so>host", says="terminated by signal 6"),
@@ -173,6 +189,18 @@ ENDS = [
 ]
 PROCESSES = [
     Row("fork", "host:set:h host:fork:liba.so:sync", "forked-child liba.so>-"),
+    Row("a child that first asks for the driver's version",
+        "host:set:h host:fork:liba.so:do:[own:ask-for-version,own:sync,own:sync]", "forked-child liba.so>- x2"),
+    Row("a child that first asks for an error's name",
+        "host:set:h host:fork:liba.so:do:[own:ask-for-name,own:sync]", "forked-child liba.so>-"),
+    Row("a child's thread that first asks for the driver's version",
+        "host:set:h host:fork:liba.so:thread:[own:ask-for-version,own:sync]", "forked-child liba.so>-"),
+    Row("a child that asks for the driver's version alone", "host:set:h host:fork:liba.so:ask-for-version"),
+    Row("a child that calls nothing", "host:set:h host:fork:host:sleep:400"),
+    Row("a child of _Fork that calls nothing", "host:set:h host:_Fork:host:sleep:400"),
+    Row("a child of a child", "host:set:h host:fork:host:fork:[host:sleep:300,liba.so:sync]", "forked-child liba.so>-"),
+    Row("a child of _Fork that exits", "host:set:h host:_Fork:host:exit:0 liba.so:push:o host:sync",
+        "leaked-push liba.so>host"),
     Row("fork, and faults of both", LEAK + " host:fork:liba.so:sync libb.so:push:o host:sync",
         "leaked-push liba.so>host; leaked-push libb.so>host; forked-child liba.so>-"),
     Row("a child of _Fork", "host:set:h host:_Fork:[host:push:h,liba.so:push:o,host:sync]", "leaked-push liba.so>host"),
@@ -313,4 +341,80 @@ NOTHING = [
         "host:set:h liba.so:do:[own:push:o,host:push:h,host:alloc,host:pop,own:pop] host:sync"),
     Row("a library that is loaded and unloaded", "host:set:h" + 9 * " liba.so:sync host:unload:liba.so"),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING]
+# Those of the table in docs/audit.md, "What is in scope".
+RUNTIME_13_5 = {"CUDASIM_RUNTIME_VERSION": "13.5"}
+SCOPE = [
+    Row("work in a stream of the library's own while another's context is current",
+        "host:set:h liba.so:stream libb.so:do:[own:push:o,liba.so:work,own:pop] host:sync"),
+    Row("memory of the library's own pool while another's context is current",
+        "host:set:h liba.so:do:[own:pool:0,own:alloc-from-pool,own:read,own:free-async] host:sync"),
+    Row("pool memory of a caller in a library's context, which is destroyed",
+        "host:set:h liba.so:do:[own:create,host:alloc-async,own:destroy:mine] host:sync"),
+    Row("memory of a pool where no context is current, by the runtime", "host:set:h host:pop liba.so:malloc-async",
+        "created-primary liba.so>host; left-context liba.so>host"),
+    Row("pool memory of another device that the current context cannot reach",
+        "host:set:h liba.so:do:[own:pool:1,own:alloc-from-pool,own:read] host:sync"),
+    Row("pool memory of another device that the current context cannot reach, with --noise",
+        "host:set:h liba.so:do:[own:pool:1,own:alloc-from-pool,own:read] host:sync", "noisy-call liba.so>host", options="--noise"),
+    Row("the pool of a device, or its threshold, is set", "host:set:h liba.so:do:[own:pool:0,own:set-pool:0,own:set-threshold:0] host:sync"),
+    Row("peer access is enabled in another's context", "host:retain:1 host:set:h liba.so:enable-peer:1 host:sync"),
+    Row("a stream of the primary's execution context", "host:retain:0 host:set:h liba.so:do:[own:execution-stream:0,own:work] host:sync",
+        env=RUNTIME_13_5),
+    Row("a stream of an execution context where the primary is not there",
+        "host:set:h liba.so:execution-stream:1 host:sync", "query-created-primary liba.so>host", env=RUNTIME_13_5),
+    Row("an execution context of another's is destroyed, with its streams", "host:set-green host:stream liba.so:destroy-execution-context",
+        "destroyed-context liba.so>host", env=RUNTIME_13_5),
+    Row("a pool is set while another captures", "host:set:h host:capture:liba.so:set-threshold:0", "broke-capture liba.so>host"),
+]
+# Of each kind: a program in which liba.so does it, the victim, options, and the events that the analysis decides by: Note [What
+# each finding needs] in collector.h.
+RETAIN, SET, DESTROY, CHECK = "call cuDevicePrimaryCtxRetain", "call cuCtxSetCurrent", "call cuCtxDestroy", "check cuCtxSynchronize"
+NEEDS = {
+    "leaked-push": ("host:set:h,liba.so:push:o,host:sync", "host", "", ["call cuCtxPushCurrent", CHECK]),
+    "extra-pop": ("host:set:h,liba.so:pop,host:sync", "host", "", [SET, "call cuCtxPopCurrent", "call cuCtxSynchronize"]),
+    "replaced-context": ("host:set:h,liba.so:set:o,host:sync", "host", "", [SET, SET, CHECK]),
+    "left-context": ("host:set:h,host:pop,liba.so:set:o,host:sync", "host", "", ["call cuCtxPopCurrent", SET, CHECK]),
+    "created-primary": ("host:set:h,liba.so:retain:0", "host", "", [SET, "context cuDevicePrimaryCtxRetain"]),
+    "query-created-primary": ("host:set:h,liba.so:do:[own:save,own:device:1,own:restore],host:sync", "host", "",
+                              [SET, "context cudaSetDevice"]),
+    "touched-device-zero": ("liba.so:do:[own:device:1,own:malloc,own:visit-device:0]", "-", "",
+                            ["context cudaSetDevice", "used cudaMalloc", "context cudaSetDevice"]),
+    "reset-primary": ("host:retain:0,liba.so:reset:0", "host", "", [RETAIN, "call cuDevicePrimaryCtxReset"]),
+    "over-released-primary": ("host:retain:0,liba.so:release:0", "host", "", [RETAIN, "call cuDevicePrimaryCtxRelease"]),
+    "destroyed-context": ("host:set:h,liba.so:destroy:h", "host", "", [SET, DESTROY]),
+    "destroyed-work": ("host:set:h,liba.so:do:[own:create,host:alloc,own:destroy:mine],host:sync", "host", "",
+                       ["context cuCtxCreate", "used cuMemAlloc", DESTROY]),
+    "destroyed-in-use": ("host:set:o,host:while-current-elsewhere:[h,liba.so:destroy:h]", "host", "", [SET, SET, DESTROY]),
+    "used-destroyed-context": ("host:set:o,host:destroy:h,liba.so:push:h", "-", "", [DESTROY, "entered cuCtxPushCurrent"]),
+    "changed-setting": ("host:set:h,liba.so:limit:4096,host:sync", "host", "", ["call cuCtxSetLimit", CHECK]),
+    "left-error": ("host:set:h,liba.so:device:99,host:last-error", "host", "", ["call cudaSetDevice", "call cudaGetLastError"]),
+    "broke-capture": ("host:set:h,host:capture:liba.so:alloc", "host", "",
+                      ["call cuStreamBeginCapture", "call cuMemAlloc", "call cuStreamEndCapture"]),
+    "forked-child": ("host:fork:liba.so:do:[own:ask-for-version,own:sync]", "-", "", ["call cuCtxSynchronize"]),
+    "after-shutdown": ("host:at-unload:liba.so:sync", "-", "", ["process_end", "call cuCtxSynchronize"]),
+    "leaked-reference": ("liba.so:retain:0", "-", "--leaks=yes", [RETAIN]),
+    "leaked-context": ("liba.so:do:[own:create,own:pop],host:unload:liba.so", "-", "--leaks=yes", ["context cuCtxCreate", "unloaded"]),
+    "forbidden-use": ("liba.so:malloc", "-", "--forbid=api:cudaMalloc", ["call cudaMalloc"]),
+    "noisy-call": ("liba.so:pop,host:set:h,host:sync", "host", "--noise", ["call cuCtxPopCurrent"]),
+}
+PLACES = {
+    "": "host:do:[{}]",
+    " in a second thread": "host:thread:[{}]",
+    " in a forked child": "host:_Fork:[{},host:exit:0]",
+    " in a thread of a forked child": "host:_Fork:[host:thread:[{}],host:exit:0]",
+}
+NEEDED = [
+    *[Row(kind + where, place.format(words), f"{kind} liba.so>{victim}", options=options, events=events)
+      for kind, (words, victim, options, events) in NEEDS.items() for where, place in PLACES.items()],
+    # By the first call of a child.
+    Row("a destroyed context that a child uses first", "host:set:o host:destroy:h host:_Fork:liba.so:push:h",
+        "used-destroyed-context liba.so>-", events=["entered cuCtxPushCurrent"]),
+    Row("a runtime's retain by a child's first call", "host:retain:0 host:device:1 host:_Fork:host:device:0",
+        events=[RETAIN, "call cudaSetDevice"]),
+    # What a process has told, its forked child tells again.
+    Row("work of a process and of its child",
+        "host:set:h host:alloc host:_Fork:host:alloc", events=["used cuMemAlloc"]),
+    Row("a forbidden call of a process and of its child", "liba.so:ask-for-version host:_Fork:liba.so:ask-for-version",
+        "forbidden-use liba.so>- x2 in 2 processes", options="--forbid=api:cuDriver*", events=["call cuDriverGetVersion"]),
+]
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *SCOPE, *NEEDED]

@@ -31,6 +31,7 @@ libraries = base / "libraries"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CUDASIM_", "CUGUEST_"))}
 ENVIRONMENT.update(LD_LIBRARY_PATH=f"{libraries}:{pathlib.Path(hostile).parent}:{simdir}", PYTHON=sys.executable,
                    COMMAND=command, PROGRAM=host)
+EVENTS = ("call", "entered", "check", "context", "used", "process_end", "initialized", "unloaded")
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -151,7 +152,19 @@ class Case:
         self.expect("complete", report.get("complete"), not row.unaudited and not row.incomplete)
         self.expect("nothing was seen", truth_table.UNSEEN in done.stderr, row.says == truth_table.UNSEEN)
 
+    def check_events(self):
+        text = (self.here / "log").read_text()
+        last = max(map(int, re.findall(r"^process (\d+) \d", text, re.M)), default=0)
+        process, seen = 0, []
+        for words in map(str.split, text.splitlines()):
+            process = int(words[1]) if words[0] == "process" else process
+            if process == last and words[0] in EVENTS:
+                seen.append(" ".join([words[0], *words[3:4]]).removesuffix(" -"))
+        left = iter(seen)
+        self.expect("events", [event for event in self.row.events if event not in left], [])
+
     def check_files(self):
+        self.check_events()
         self.expect("trace", list(schema.trace_errors(json.loads((self.here / "trace").read_text()))), [])
         again = self.here / "again.json"
         self.shell('exec "$@"', command, f"--json={again}", *[word for word in shlex.split(self.filled(self.row.options))
@@ -162,6 +175,18 @@ class Case:
 
 copy_libraries()
 kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
+page = pathlib.Path(root) / "audit" / "collect" / "collector.h"
+told = re.search(r"^// Note \[What each finding needs\]\n.*?(?=^//\n// Note|^// Threads)", page.read_text(), re.M | re.S)[0]
+if list(truth_table.NEEDS) != kinds or [kind for kind in kinds if not re.search(rf"(?<![\w-]){kind}(?![\w-])", told)]:
+    sys.exit("each kind of finding has a place in NEEDS, and in the Note of collector.h")
+manual = pathlib.Path(root).parent.parent / "docs" / "audit.md"
+if manual.exists():
+    table = manual.read_text().split("### Streams, pools and execution contexts\n")[1].split("\n#")[0]
+    promised = {cells[1].strip(): re.findall(r"`([a-z-]+)`", cells[2]) for cells in
+                (line.split("|") for line in table.splitlines() if line.startswith("| "))}
+    scope = {row.name: [part.split()[0] for part in row.finds.split("; ") if part] for row in truth_table.SCOPE}
+    if {name: kinds for name, kinds in promised.items() if name != "situation"} != scope:
+        sys.exit(f"the manual's table of what is in scope: {set(promised) ^ set(scope)}")
 missing = [kind for kind in kinds if not any(re.search(rf"\b{kind} ", row.finds or "") for row in truth_table.ROWS)]
 if missing:
     sys.exit(f"no row finds {missing}")

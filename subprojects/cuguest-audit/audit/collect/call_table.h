@@ -31,9 +31,9 @@ struct CallInfo {
   bool makes_current = false;  // cuCtxPushCurrent, cuCtxSetCurrent: the one that is named
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};
-  bool is_watched = false;                           // by its name
-  mutable std::atomic<bool> is_told{false};          // likewise: its first call was an event
-  std::uint32_t number = 0;                          // of the name, in the channel
+  bool is_watched = false;                        // by its name
+  mutable std::atomic<std::uint32_t> told_in{0};  // likewise: in which its first call was an event
+  std::uint32_t number = 0;                       // of the name, in the channel
   mutable std::atomic<std::uint32_t> defined_in{0};  // the channel's epoch, see ObjectTable
 };
 

@@ -160,6 +160,16 @@ bool ChannelWriter::Use(int memory, bool forked) {
   return true;
 }
 
+void ChannelWriter::Forget() {
+  ChannelHeader* header = header_.exchange(nullptr, std::memory_order_acq_rel);
+  if (header != nullptr) forgotten_ = header;
+}
+
+void ChannelWriter::Unmap() {
+  if (forgotten_ != nullptr)
+    munmap(std::exchange(forgotten_, nullptr), ChannelBytes(static_cast<std::uint32_t>(count_)));
+}
+
 void ChannelWriter::Suspend() {
   ChannelHeader* header = header_.exchange(nullptr, std::memory_order_acq_rel);
   if (header != nullptr) paused_ = header;

@@ -29,8 +29,11 @@ class ChannelWriter {
   // Takes the channel in `memory`, which the caller closes.
   bool Use(int memory, bool forked);
 
-  // For a forked child: the channel is the parent's.
-  void Forget() { header_.store(nullptr, std::memory_order_release); }
+  // For a forked child: the channel is the parent's. It stays mapped until Unmap(), which tells
+  // who looks at the child's memory that the child has not asked for one of its own.
+  void Forget();
+  // What was forgotten.
+  void Unmap();
 
   // Until Resume() there is no channel. Of one thread at a time.
   void Suspend();
@@ -64,6 +67,7 @@ class ChannelWriter {
 
   std::atomic<ChannelHeader*> header_{nullptr};
   ChannelHeader* paused_ = nullptr;
+  ChannelHeader* forgotten_ = nullptr;
   ChannelSlot* slots_ = nullptr;
   std::uint64_t count_ = kChannelSlots;
   const char* address_ = nullptr;  // of the reader; null: it is in this process

@@ -172,9 +172,15 @@ void BecomeForked() {
   objects.UnlockInChild();
   channel_epoch.fetch_add(1);
   next_thread.store(1);
+  for (std::atomic<std::uint64_t>& told : told_work) told.store(0, std::memory_order_relaxed);
   is_forked_anew.store(true);
   if (this_thread != nullptr) this_thread->watch = 0;
   if (fork_mark != nullptr) *fork_mark = 1;
+}
+
+// In a child of _Fork(), which ran no handlers.
+void NoticeFork() {
+  if (fork_mark != nullptr && *fork_mark == 0) BecomeForked();
 }
 
 void MarkForForks() {
@@ -304,6 +310,7 @@ void EndThread(void* data) {
     pthread_setspecific(thread_key, thread);
     return;
   }
+  NoticeFork();
   if (thread->epoch == channel_epoch.load(std::memory_order_relaxed)) {
     EventRecord event = MakeEvent(*thread, EventKind::kThreadEnd);
     event.before = 0;
@@ -313,21 +320,27 @@ void EndThread(void* data) {
   delete thread;
 }
 
-// The channel of a forked child, at its first call; true for that one.
-bool OpenInChild() {
-  if (!is_forked_anew.load(std::memory_order_relaxed) || !is_forked_anew.exchange(false)) {
-    return false;
-  }
+// The channel of a forked child, at its first call.
+void OpenInChild() {
+  if (!is_forked_anew.load(std::memory_order_relaxed) || !is_forked_anew.exchange(false)) return;
+  writer.Unmap();
   if (*parents_address != '\0' && writer.Open(parents_address, /*forked=*/true)) {
     writer.WriteNote(RecordKind::kSource, source_name);
   }
-  return true;
 }
 
-// CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, and those of captures, which
-// the runtime numbers alike.
+// Before the thread's first event in the process: a forked child has copies of its parent's
+// threads.
+void Join(Thread* thread) {
+  OpenInChild();
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) Begin(thread);
+}
+
+// CUDA_ERROR_NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, and those of
+// captures, which the runtime numbers alike.
 bool TellsOfADisturbance(int result) {
-  return result == 4 || result == 201 || result == 709 || (result >= 900 && result <= 908);
+  return result == 3 || result == 4 || result == 201 || result == 709 ||
+         (result >= 900 && result <= 908);
 }
 
 bool IsBadResult(const CallInfo& info, int result) {
@@ -451,12 +464,12 @@ void Check(Thread* thread, const ReportedCall& call) {
 // What is not settled by a few comparisons.
 __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& call) {
   thread->is_busy = true;
-  const bool is_first_of_child = OpenInChild();
-  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) Begin(thread);
+  Join(thread);
   EventRecord event = MakeEvent(*thread, EventKind::kCall);
-  const bool is_event = Judge(*thread, call, &event) || call.context != thread->before ||
-                        IsBadResult(*call.info, call.result) || is_first_of_child ||
-                        (call.info->is_watched && !call.info->is_told.exchange(true));
+  const bool is_event =
+      Judge(*thread, call, &event) || call.context != thread->before ||
+      IsBadResult(*call.info, call.result) ||
+      (call.info->is_watched && call.info->told_in.exchange(thread->epoch) != thread->epoch);
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
   const bool is_first_work = IsFirstWork(thread, call);
   if (IsFirstOfCaller(thread, call) || is_first_work) {
@@ -475,8 +488,8 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
 // What a runtime retains and releases for its caller, within a call of its own. What is current
 // then is told when that returns.
 void LeaveInner(Thread* thread, ReportedCall call) {
-  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
   thread->is_busy = true;
+  Join(thread);
   call.context = thread->before;
   EventRecord event = MakeEvent(*thread, EventKind::kCall);
   event.runtime = static_cast<std::uint8_t>(Runtime::kOwn);
@@ -491,8 +504,8 @@ void EnterSlowly(Thread* thread, const ReportedCall& call) {
   if (call.info->rule->call_class != CallClass::kStack || !contexts.IsDestroyed(details.handle)) {
     return;
   }
-  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
   thread->is_busy = true;
+  Join(thread);
   EventRecord event = MakeEvent(*thread, EventKind::kEntered);
   event.context = details.context();
   event.after = call.context;
@@ -527,6 +540,7 @@ void TellUnloaded() {
 }
 
 __attribute__((destructor)) void End() {
+  NoticeFork();
   CheckAtExit();
   TellUnloaded();
   writer.NoteExit(MonotonicNs());
@@ -579,7 +593,7 @@ void Collector::Pause() { writer.Suspend(); }
 void Collector::Resume() { writer.Resume(); }
 
 void Collector::OnEnter(const ReportedCall& call) {
-  if (fork_mark != nullptr && *fork_mark == 0) BecomeForked();
+  NoticeFork();
   Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
   if (thread == nullptr || thread->is_busy) return;
   // See Note [Calls inside calls].
@@ -606,7 +620,8 @@ void Collector::OnLeave(const ReportedCall& call) {
   }
   const CallClass call_class = call.info->rule->call_class;
   const bool is_to_tell =
-      call.info->is_watched && !call.info->is_told.load(std::memory_order_relaxed);
+      call.info->is_watched && call.info->told_in.load(std::memory_order_relaxed) !=
+                                   channel_epoch.load(std::memory_order_relaxed);
   const bool is_plain = call_class == CallClass::kCommon ||
                         (call_class == CallClass::kWork && call.context == thread->last_used) ||
                         call_class == CallClass::kRuntimeChoice ||
@@ -625,6 +640,7 @@ void Collector::OnContextCreated(const ReportedContext& context) {
   Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
   if (thread == nullptr || thread->is_busy) return;
   thread->is_busy = true;
+  Join(thread);
   EventRecord event = MakeEvent(*thread, EventKind::kContext);
   event.context = context.id;
   event.device = context.device;

@@ -269,12 +269,15 @@ void Audit::Wait(Program* program, ChannelFeed* feed, ProcessWatch* watch, Memor
     if (milliseconds > 0) files_.Flush();
   }
   const std::uint64_t end = MonotonicNow() + kGraceNs;
+  bool is_over = false;
   do {
     const bool is_behind = feed->Poll() >= ChannelReader::kManyEvents;
     memory->SampleChanges();
-    const timespec pause = {0, feed->AllEnded() || is_behind ? 0 : kPollMilliseconds * 1'000'000L};
+    watch->LookAtLeft(feed->pids());
+    is_over = feed->AllEnded() && watch->left().empty();
+    const timespec pause = {0, is_over || is_behind ? 0 : kPollMilliseconds * 1'000'000L};
     nanosleep(&pause, nullptr);
-  } while (!feed->AllEnded() && MonotonicNow() < end);
+  } while (!is_over && MonotonicNow() < end);
   feed->Freeze();
   while (feed->Poll() != 0) {
   }
@@ -303,6 +306,12 @@ int Audit::Run() {
     report_.exit_status = program.exit_status();
     report_.signal = program.signal();
     feed.End(watch.found());
+    for (const int pid : watch.left()) {
+      const std::string name = feed.pids().count(pid) == 0 ? ProgramOf(pid) : "";
+      if (name.empty()) continue;
+      Note(name + " (" + std::to_string(pid) +
+           ") still runs, and has not used CUDA; what it does now is not audited");
+    }
   }
   memory.Sample();
   return Finish(report_.exit_status);
@@ -385,6 +394,7 @@ int Audit::Finish(int exit_status) {
   builder_.SetNoise(options_.noise);
   for (const auto& [number, audited] : session_.processes()) {
     builder_.Add(audited.about, *audited.analysis, &report_);
+    builder_.AddUnsettled(audited.about, *audited.analysis, &report_);
   }
   report_.suppressed = suppressions_.used();
   report_.paths = options_.paths;

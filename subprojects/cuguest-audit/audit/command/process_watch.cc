@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
+#include "audit/channel.h"
 #include "audit/channel_server.h"
 #include "audit/command/clock.h"
 #include "audit/command/text_file.h"
@@ -36,18 +39,40 @@ std::string ReadLink(const std::string& path) {
   return fs::read_symlink(path, ignored).string();
 }
 
-bool HasLoaded(int pid, const std::string& object) {
-  return ReadFile(Folder(pid) + "/maps").find(object) != std::string::npos;
-}
+// Empty of one that has ended, or that may not be looked at.
+std::string EnvironmentOf(int pid) { return '\0' + ReadFile(Folder(pid) + "/environ"); }
 
 }  // namespace
 
 void ProcessWatch::Look(const std::set<int>& known) {
+  LookFor(&next_, [&] { Visit(root_, known); });
+}
+
+void ProcessWatch::LookAtLeft(const std::set<int>& known) {
+  LookFor(&next_at_left_, [&] {
+    std::set<int> left;
+    std::error_code error;
+    for (fs::directory_iterator process("/proc", error), end; !error && process != end;
+         process.increment(error)) {
+      const int pid = std::atoi(process->path().filename().c_str());
+      // One that is known may have become a program with another environment.
+      const bool is_left = left_.count(pid) != 0 ? !ReadFile(Folder(pid) + "/cmdline").empty()
+                                                 : pid != 0 && HasVariable(EnvironmentOf(pid));
+      if (!is_left) continue;
+      left.insert(pid);
+      Visit(pid, known);
+    }
+    left_ = std::move(left);
+  });
+}
+
+template <typename Act>
+void ProcessWatch::LookFor(std::uint64_t* next, const Act& act) {
   const std::uint64_t begin = MonotonicNow();
-  if (begin < next_) return;
-  Visit(root_, known);
+  if (begin < *next) return;
+  act();
   const std::uint64_t end = MonotonicNow();
-  next_ = end + std::max(kPeriodNs, kShare * (end - begin));
+  *next = end + std::max(kPeriodNs, kShare * (end - begin));
 }
 
 void ProcessWatch::Visit(int pid, const std::set<int>& known) {
@@ -66,23 +91,33 @@ void ProcessWatch::Visit(int pid, const std::set<int>& known) {
 // "", if it can ask for a channel or does not use CUDA, as far as that can be seen.
 std::string ProcessWatch::WhyUnreachable(int pid) {
   const std::string obstacle = Obstacle(pid);
-  if (!obstacle.empty()) return HasLoaded(pid, "/libcuda.so") ? obstacle : "";
   std::uint64_t& looked = looked_[pid];
   const std::uint64_t now = MonotonicNow();
-  if (now - looked < kObjectsPeriodNs) return "";
+  if (obstacle.empty() && now - looked < kObjectsPeriodNs) return "";
   looked = now;
-  return HasLoaded(pid, collector_) ? "the collector in it could not ask for a channel: a sandbox?"
-                                    : "";
+  const std::string objects = ReadFile(Folder(pid) + "/maps");
+  const auto has_loaded = [&](const std::string& object) {
+    return objects.find(object) != std::string::npos;
+  };
+  // The channel is the parent's: the child of a fork has called nothing so far.
+  if (has_loaded(std::string("/memfd:") + kChannelMemory)) return "";
+  if (!obstacle.empty()) return has_loaded("/libcuda.so") ? obstacle : "";
+  return has_loaded(collector_) ? "the collector in it could not ask for a channel: a sandbox?"
+                                : "";
+}
+
+bool ProcessWatch::HasVariable(const std::string& environment) const {
+  return environment.find('\0' + expected_ + '\0') != std::string::npos;
 }
 
 // What keeps a process from asking, whether or not it uses CUDA.
 std::string ProcessWatch::Obstacle(int pid) const {
-  const std::string environment = '\0' + ReadFile(Folder(pid) + "/environ");
+  const std::string environment = EnvironmentOf(pid);
   const bool is_known = environment.size() > 1 || ReadFile(Folder(pid) + "/cmdline") != "";
   struct stat status = {};
   if (!is_known || stat(Folder(pid).c_str(), &status) != 0) return "";
   if (status.st_uid != geteuid()) return "another user's process cannot load the collector";
-  if (environment.find('\0' + expected_ + '\0') == std::string::npos) {
+  if (!HasVariable(environment)) {
     return "it was started without the variables of cuguest-audit in its environment";
   }
   const std::string network = ReadLink(Folder(pid) + "/ns/net");

@@ -27,6 +27,10 @@ class ProcessWatch {
 
   // Looks at those that are not `known` to have a channel, unless it has just done so.
   void Look(const std::set<int>& known);
+  // The same once `root` has ended: at what it left behind, whatever its parent is by now.
+  void LookAtLeft(const std::set<int>& known);
+  // What was left behind and had not ended by then.
+  [[nodiscard]] const std::set<int>& left() const { return left_; }
 
   struct Unreachable {
     std::string program;
@@ -36,14 +40,20 @@ class ProcessWatch {
   [[nodiscard]] const std::map<int, Unreachable>& found() const { return found_; }
 
  private:
+  // Not before `next`, which becomes the time of the next look.
+  template <typename Act>
+  static void LookFor(std::uint64_t* next, const Act& act);
   void Visit(int pid, const std::set<int>& known);
   [[nodiscard]] std::string WhyUnreachable(int pid);
   [[nodiscard]] std::string Obstacle(int pid) const;
+  [[nodiscard]] bool HasVariable(const std::string& environment) const;
 
   const int root_;
   const std::string collector_;
   const std::string expected_;
   std::uint64_t next_ = 0;
+  std::uint64_t next_at_left_ = 0;
+  std::set<int> left_;
   std::map<int, std::uint64_t> looked_;  // when, at the objects of a process
   std::map<int, Unreachable> found_;
 };

@@ -183,4 +183,21 @@ void ReportBuilder::Add(const ReportedProcess& process, const Analysis& analysis
   Link(process.process.number, analysis.objects(), report);
 }
 
+void ReportBuilder::AddUnsettled(const ReportedProcess& process, const Analysis& analysis,
+                                 Report* report) {
+  for (const Finding& finding : analysis.Unsettled()) {
+    const NamedFinding named = Name(finding, analysis.objects());
+    const std::string library = BaseName(named.culprit.object);
+    if (!IsAsked(named) ||
+        suppressions_.Find(Identifier(finding.kind), named.chain, finding.count) != nullptr) {
+      continue;
+    }
+    report->gaps.push_back(BaseName(process.process.program) + " (" +
+                           std::to_string(process.process.pid) + "): nothing tells whether " +
+                           library + " had returned from " + named.returned.ToString() +
+                           "; if it had, its " + finding.call +
+                           " is a finding: " + cuguest::audit::Name(finding.kind));
+  }
+}
+
 }  // namespace cuguest::audit

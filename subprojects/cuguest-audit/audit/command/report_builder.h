@@ -42,6 +42,10 @@ class ReportBuilder {
   // in another process is counted there.
   void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
 
+  // Adds to what is missing in `report` what the end of the process hides: findings if those who
+  // made the last calls had returned.
+  void AddUnsettled(const ReportedProcess& process, const Analysis& analysis, Report* report);
+
   // Of a process with these objects.
   NamedContext Name(const ContextNote& note, const std::vector<Object>& objects);
 
