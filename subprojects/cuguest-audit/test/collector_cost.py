@@ -22,7 +22,8 @@ FACTOR, MORE_NS = 1.2, 120
 PROMISED = ("PushAndPop/0", "PushAndPop/20")
 # Name of the benchmark: what it is, and how many calls of it are events.
 ROWS = {"CommonCall/0": ("a call that is no event", 1), "PushAndPop/0": ("a push or a pop", 2),
-        "PushAndPop/20": ("the same, 20 frames deep", 2), "PushAndPop/80": ("the same, 80 frames deep", 2)}
+        "PushAndPop/20": ("the same, 20 frames deep", 2), "PushAndPop/80": ("the same, 80 frames deep", 2),
+        "Launch": ("a launch", 1), "Copy": ("an asynchronous copy", 1), "EventRecord": ("an event's record", 1)}
 program, collector, empty = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:])
 KINDS = {"plain": ("", {}), "empty callback": ("", {"CUDA_INJECTION64_PATH": empty}), "auditor": (collector, {})}
 
@@ -38,7 +39,7 @@ def measured(argument, environment):
     times = collections.defaultdict(list)
     for run in json.loads(done.stdout)["benchmarks"]:
         if run["run_type"] == "iteration":
-            times["/".join(run["name"].split("/")[:2])].append(run["real_time"])
+            times[run["run_name"].partition("/iterations:")[0]].append(run["real_time"])
     return {name: min(times[name]) / ROWS[name][1] for name in ROWS}
 
 
