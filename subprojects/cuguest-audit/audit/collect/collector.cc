@@ -19,6 +19,7 @@
 
 #include "audit/collect/chain_cache.h"
 #include "audit/collect/channel_writer.h"
+#include "audit/collect/clock.h"
 #include "audit/collect/context_table.h"
 #include "audit/collect/object_table.h"
 #include "audit/collect/python_stack.h"
@@ -63,6 +64,7 @@ struct Thread {
   Boundary boundaries[kMaxBoundaries];
 
   int ends = 0;  // how often the key's destructor has run
+  mutable Clock clock;
   ChainCache chains;
 };
 
@@ -284,7 +286,7 @@ void NameThread(const Thread& thread) {
 // `info` and `chain` may be null.
 void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
            EventRecord* event) {
-  event->time_ns = MonotonicNs();
+  event->time_ns = thread.clock.Now();
   const bool is_named = thread.told_in == thread.epoch ||
                         event->kind == static_cast<std::uint8_t>(EventKind::kThreadEnd);
   if (!is_named) NameThread(thread);
@@ -389,7 +391,7 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
 // The innermost hidden frames are the same at each call of one function.
 void LearnDepth(const ReportedCall& call, const CachedChain& chain) {
   const std::uintptr_t depth = chain.caller_stack - call.frame;
-  if (depth < UINT_MAX) {
+  if (depth < UINT_MAX && depth != call.info->depth.load(std::memory_order_relaxed)) {
     call.info->depth.store(static_cast<std::uint32_t>(depth), std::memory_order_relaxed);
   }
 }
