@@ -29,9 +29,9 @@ class Clock {
   // Never before what it said last.
   std::uint64_t Now() {
     const std::uint64_t since = Ticks() - ticks_;
-    return last_ = std::max(last_, since < kMostTicks && rate_ != 0
-                                       ? ns_ + (since * rate_ >> kRateBits)
-                                       : Look());
+    return last_ =
+               std::max(last_, since < kMostTicks && rate_ != 0 ? ns_ + (since * rate_ >> kRateBits)
+                                                                : Look());
   }
 
  private:
