@@ -46,7 +46,7 @@ struct Fixture {
     return chain;
   }
 
-  // The same, from `depth` frames that all return to one place, above which one of two differs.
+  // The same, from `depth` frames that all return to one place, above which one differs.
   __attribute__((noinline)) const CachedChain* Descend(int depth, std::size_t size) {
     std::uintptr_t frame = 0;
     const CachedChain* chain = depth == 0 ? Guest(size, &frame) : Descend(depth - 1, size);

@@ -6,7 +6,7 @@ What a driver call takes on a real driver: without callbacks, with CUPTI's to a 
 auditor. A machine runs a process at one of several speeds, so all three are measured in turns in one process, the median of
 each counts, and the ratios of several processes are compared, whose median counts. Prints a table, what an event is made of,
 how far the reader was behind, what a million events leave in memory, and whether it is kept that a push or a pop costs at
-most FACTOR times what it costs with the callback that returns at once. On the simulation, which CUPTI does not see, it is
+most so many times what it costs with the callback that returns at once. On the simulation, which CUPTI does not see, it is
 skipped unless CUGUEST_BENCHMARK_CUPTI says what stands for CUPTI there.
 """
 
@@ -22,8 +22,8 @@ import sys
 
 PROCESSES = 5
 SKIPPED = 77
-FACTOR = 2.0
-PROMISED = ("push_pop", "push_pop_20", "push_pop_80")
+# Name of the benchmark: how many times what it costs with the callback that returns at once. Each frame is compared.
+PROMISED = {"push_pop": 2.0, "push_pop_20": 2.0, "push_pop_80": 2.5}
 # Name of the benchmark: what it is, and how many calls of it are counted as one.
 CALLS = {"common": ("a call that is no event", 1), "push_pop": ("a push or a pop", 2),
          "push_pop_20": ("the same, 20 frames deep", 2), "push_pop_80": ("the same, 80 frames deep", 2),
@@ -91,16 +91,16 @@ def main():
     for _, lines in results:
         print("; ".join(lines))
     broken = False
-    for name in PROMISED:
+    for name, most in PROMISED.items():
         ratios = [ratio(times, name) for times in processes]
         ours, of_cupti = (statistics.median(more(times, name, kind) for times in processes)
                           for kind in ("auditor", "empty callback"))
-        is_kept = statistics.median(ratios) <= FACTOR
+        is_kept = statistics.median(ratios) <= most
         broken = broken or not is_kept
         # The form that test/hardware/run.py reads.
         print(f"{'kept' if is_kept else 'BROKEN'}: {CALLS[name][0]}: {statistics.median(ratios):.2f} times what an empty "
               f"callback costs ({', '.join(f'{one:.2f}' for one in ratios)}; {ours:.0f} and {of_cupti:.0f} ns more), "
-              f"at most {FACTOR} promised")
+              f"at most {most} promised")
     return 1 if broken else 0
 
 

@@ -486,17 +486,28 @@ void LeaveInner(Thread* thread, ReportedCall call) {
   thread->is_busy = false;
 }
 
-// A destroyed handle.
+// Null: the source does not show it. Calls of the classes that are looked at when they begin have
+// the argument that matters in front.
+const void* FirstArgument(const ReportedCall& call) {
+  if (*call.info->rule->arguments == '\0') return nullptr;
+  const void* at = call.pointers != nullptr ? call.pointers[0] : call.structure;
+  const void* argument = nullptr;
+  if (at != nullptr) std::memcpy(&argument, at, sizeof(argument));
+  return argument;
+}
+
+// A destroyed handle, or a mode that the call exchanges.
 void EnterSlowly(Thread* thread, const ReportedCall& call) {
-  const Details details(call);
-  if (details.mode != nullptr) thread->mode = *details.mode;
-  if (call.info->rule->call_class != CallClass::kStack || !contexts.IsDestroyed(details.handle)) {
+  const void* argument = FirstArgument(call);
+  if (call.info->rule->call_class == CallClass::kCaptureMode) {
+    if (argument != nullptr) thread->mode = *static_cast<const int*>(argument);
     return;
   }
+  if (!contexts.IsDestroyed(argument)) return;
   if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
   thread->is_busy = true;
   EventRecord event = MakeEvent(*thread, EventKind::kEntered);
-  event.context = details.context();
+  event.context = contexts.IdOf(argument);
   event.after = call.context;
   Write(*thread, call.info, Capture(thread, call.frame), &event);
   thread->is_busy = false;
