@@ -46,6 +46,14 @@ struct Fixture {
     return chain;
   }
 
+  // The same, from `depth` frames that all return to one place, above which one differs.
+  __attribute__((noinline)) const CachedChain* Descend(int depth, std::size_t size) {
+    std::uintptr_t frame = 0;
+    const CachedChain* chain = depth == 0 ? Guest(size, &frame) : Descend(depth - 1, size);
+    asm volatile("" ::: "memory");
+    return chain;
+  }
+
   ChannelWriter writer;
   ObjectTable objects;
   ChainCache cache;
@@ -87,6 +95,23 @@ BOOST_AUTO_TEST_CASE(other_caller_has_another_chain) {
   const std::uint16_t number = cache.NumberOf(first);
   const CachedChain* second = Guest(16, &frame);  // another return address, the same frames
   BOOST_TEST(cache.NumberOf(second) != number);
+}
+
+// All frames but one have the same places and return addresses, however far out that one is.
+BOOST_AUTO_TEST_CASE(other_outer_caller_has_another_chain) {
+  for (int depth = 0; depth < 10; ++depth) {
+    BOOST_TEST_INFO_SCOPE(depth << " frames between");
+    std::uint16_t numbers[3] = {};
+    std::uintptr_t places[2] = {};
+    for (int i = 0; i < 3; ++i) {
+      const CachedChain* chain = i == 1 ? Descend(depth, 16) : Descend(depth, 16);
+      numbers[i] = cache.NumberOf(chain);
+      if (i < 2) places[i] = chain->caller_stack;
+    }
+    BOOST_TEST(places[0] == places[1]);
+    BOOST_TEST(numbers[1] != numbers[0]);
+    BOOST_TEST(numbers[2] == numbers[0]);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(new_channel_knows_no_chain) {

@@ -19,6 +19,7 @@
 #include "audit/channel_reader.h"
 #include "audit/channel_server.h"
 #include "audit/collect/channel_writer.h"
+#include "audit/collect/clock.h"
 #include "audit/collect/object_table.h"
 #include "test/support/test.h"
 

@@ -150,6 +150,14 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* context, void* data) {
   return _URC_NO_REASON;
 }
 
+// The capacity is a multiple, too.
+void FillUpSlots(CachedChain* chain) {
+  while (chain->slot_count % CachedChain::kSlotsAtOnce != 0) {
+    chain->slots[chain->slot_count] = chain->slots[chain->slot_count - 1];
+    ++chain->slot_count;
+  }
+}
+
 void CountBoundaries(CachedChain* chain) {
   chain->boundary_count = 0;
   for (std::uint32_t i = 0; i + 1 < chain->frame_count; ++i) {
@@ -181,8 +189,13 @@ __attribute__((no_sanitize("address", "thread"))) bool ChainCache::IsSame(const 
                                                                           std::uintptr_t key) {
 #ifdef __x86_64__  // where a return address is just below the canonical frame address
   if (chain.key != key || chain.generation == 0) return false;
-  for (std::uint32_t i = 0; i < chain.slot_count; ++i) {
-    if (*chain.slots[i].place != chain.slots[i].value) return false;
+  // No place is read before those further in were the same: the stack may end before it now.
+  const CachedChain::Slot* end = chain.slots + chain.slot_count;
+  for (const CachedChain::Slot* at = chain.slots; at != end; at += CachedChain::kSlotsAtOnce) {
+    if (*at[0].place != at[0].value || *at[1].place != at[1].value || *at[2].place != at[2].value ||
+        *at[3].place != at[3].value) {
+      return false;
+    }
   }
   if (!PythonStack::IsAt(chain.python, chain.python_count)) return false;
   return chain.object == nullptr || ObjectTable::IsStill(*chain.object, chain.innermost);
@@ -205,6 +218,7 @@ bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* ob
   Walk walk = {chain, epoch, objects, writer, PythonStack::Innermost()};
   if (!Grow(chain)) return false;
   _Unwind_Backtrace(OnFrame, &walk);
+  FillUpSlots(chain);
   CountBoundaries(chain);
   if (walk.is_full) objects->NoteCutChain();
   return chain->frame_count > 0 || !walk.is_full;

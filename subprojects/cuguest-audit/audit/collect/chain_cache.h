@@ -8,6 +8,10 @@
 // So a chain is kept with the places on the stack where its return addresses are, under the place
 // of the callback's frame. If all of them hold what they held, the chain is the same: the innermost
 // one says which function called, whose frame has a fixed size, which says where the next one is.
+// None can be left out: two callers of one function have frames of one size, and between two calls
+// a thread may have returned from all of them. So a deep chain costs more: one comparison for each
+// frame.
+//
 // What it cannot see is that a library was unloaded and another copy of it loaded at its address:
 // the innermost frame's object is looked up each time.
 //
@@ -29,6 +33,8 @@ namespace cuguest::audit {
 
 // One chain. `frames` are innermost first and without the hidden ones at the beginning.
 struct CachedChain {
+  static constexpr std::uint32_t kSlotsAtOnce = 4;  // slot_count is a multiple: one loop less
+
   std::uintptr_t key = 0;        // the callback's frame
   std::uint16_t generation = 0;  // as the channel has it; 0: it could not be defined
   std::uint16_t defined = 0;     // the last generation that was used
@@ -39,7 +45,7 @@ struct CachedChain {
   struct Slot {
     const std::uintptr_t* place;
     std::uintptr_t value;
-  }* slots = nullptr;  // of all frames from the callback's on
+  }* slots = nullptr;  // of all frames from the callback's on; the last one is repeated
   std::uint32_t python_count = 0;
   PythonStack::Place* python = nullptr;  // likewise, of the functions of Python
   // Frames whose caller is in another object: how many, and the address of the innermost.

@@ -17,8 +17,6 @@
 
 namespace cuguest::audit {
 
-std::uint64_t MonotonicNs();
-
 class ChannelWriter {
  public:
   constexpr ChannelWriter() = default;
@@ -58,6 +56,8 @@ class ChannelWriter {
   void NoteExit(std::uint64_t time_ns);
 
  private:
+  static constexpr std::uint64_t kNeverStalled = ~std::uint64_t{0};
+
   ChannelSlot* SlotOf(std::uint64_t ticket) const { return &slots_[ticket & (count_ - 1)]; }
   // The reader may be past `end` by now, if others have written since: then the ticket is taken
   // anew.
@@ -72,7 +72,7 @@ class ChannelWriter {
   std::uint64_t count_ = kChannelSlots;
   const char* address_ = nullptr;  // of the reader; null: it is in this process
   std::atomic<std::uint64_t> known_tail_{0};
-  std::atomic<std::uint64_t> stalled_at_{~std::uint64_t{0}};  // a tail that was waited for in vain
+  std::atomic<std::uint64_t> stalled_at_{kNeverStalled};  // a tail that was waited for in vain
 };
 
 }  // namespace cuguest::audit

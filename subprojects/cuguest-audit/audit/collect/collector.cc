@@ -19,6 +19,7 @@
 
 #include "audit/collect/chain_cache.h"
 #include "audit/collect/channel_writer.h"
+#include "audit/collect/clock.h"
 #include "audit/collect/context_table.h"
 #include "audit/collect/object_table.h"
 #include "audit/collect/python_stack.h"
@@ -63,6 +64,7 @@ struct Thread {
   Boundary boundaries[kMaxBoundaries];
 
   int ends = 0;  // how often the key's destructor has run
+  mutable Clock clock;
   ChainCache chains;
 };
 
@@ -290,7 +292,7 @@ void NameThread(const Thread& thread) {
 // `info` and `chain` may be null.
 void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
            EventRecord* event) {
-  event->time_ns = MonotonicNs();
+  event->time_ns = thread.clock.Now();
   const bool is_named = thread.told_in == thread.epoch ||
                         event->kind == static_cast<std::uint8_t>(EventKind::kThreadEnd);
   if (!is_named) NameThread(thread);
@@ -402,7 +404,7 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
 // The innermost hidden frames are the same at each call of one function.
 void LearnDepth(const ReportedCall& call, const CachedChain& chain) {
   const std::uintptr_t depth = chain.caller_stack - call.frame;
-  if (depth < UINT_MAX) {
+  if (depth < UINT_MAX && depth != call.info->depth.load(std::memory_order_relaxed)) {
     call.info->depth.store(static_cast<std::uint32_t>(depth), std::memory_order_relaxed);
   }
 }
@@ -497,17 +499,28 @@ void LeaveInner(Thread* thread, ReportedCall call) {
   thread->is_busy = false;
 }
 
-// A destroyed handle.
+// Null: the source does not show it. Calls of the classes that are looked at when they begin have
+// the argument that matters in front.
+const void* FirstArgument(const ReportedCall& call) {
+  if (*call.info->rule->arguments == '\0') return nullptr;
+  const void* at = call.pointers != nullptr ? call.pointers[0] : call.structure;
+  const void* argument = nullptr;
+  if (at != nullptr) std::memcpy(&argument, at, sizeof(argument));
+  return argument;
+}
+
+// A destroyed handle, or a mode that the call exchanges.
 void EnterSlowly(Thread* thread, const ReportedCall& call) {
-  const Details details(call);
-  if (details.mode != nullptr) thread->mode = *details.mode;
-  if (call.info->rule->call_class != CallClass::kStack || !contexts.IsDestroyed(details.handle)) {
+  const void* argument = FirstArgument(call);
+  if (call.info->rule->call_class == CallClass::kCaptureMode) {
+    if (argument != nullptr) thread->mode = *static_cast<const int*>(argument);
     return;
   }
+  if (!contexts.IsDestroyed(argument)) return;
   thread->is_busy = true;
   Join(thread);
   EventRecord event = MakeEvent(*thread, EventKind::kEntered);
-  event.context = details.context();
+  event.context = contexts.IdOf(argument);
   event.after = call.context;
   Write(*thread, call.info, Capture(thread, call.frame), &event);
   thread->is_busy = false;

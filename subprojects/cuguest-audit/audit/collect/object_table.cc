@@ -49,7 +49,7 @@ bool IsSame(const LoadedObject& one, const LoadedObject& other) {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE  // <dlfcn.h> declares _dl_find_object
 
 bool FindLinkMap(std::uintptr_t address, LoadedObject* object, const link_map** map) {
-  dl_find_object found = {};
+  dl_find_object found;  // not cleared: it has room for more, and to clear that takes longest here
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
   object->begin = reinterpret_cast<std::uintptr_t>(found.dlfo_map_start);
   object->end = reinterpret_cast<std::uintptr_t>(found.dlfo_map_end);
