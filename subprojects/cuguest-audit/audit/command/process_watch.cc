@@ -39,7 +39,7 @@ std::string ReadLink(const std::string& path) {
   return fs::read_symlink(path, ignored).string();
 }
 
-// Empty of one that has ended, or that may not be looked at.
+// With a zero before each variable; without variables if it has ended or may not be looked at.
 std::string EnvironmentOf(int pid) { return '\0' + ReadFile(Folder(pid) + "/environ"); }
 
 }  // namespace
