@@ -28,28 +28,27 @@
 // its parent has told already. Also if the call is the first one of the child, which opens its
 // channel.
 //
-//     leaked-push, extra-pop,         each call that changes the stack; the first one after the
-//     replaced-context, left-context  culprit's return, or the end of the thread, or exit()
-//     created-primary, query-created-primary  the context, while it is made
-//     touched-device-zero             likewise, and the first work in it
-//     reset-primary,                  each retain, release and reset, also a runtime's own; the
-//     over-released-primary           first of what each caller makes in the context
-//     destroyed-context,              each call that puts the context on a stack, and the one that
-//     destroyed-in-use                destroys it
-//     destroyed-work                  likewise, and the first of what each caller makes or frees in
-//     it used-destroyed-context          the call, before it begins changed-setting each call that
-//     sets, with the value before; as leaked-push left-error                      each call of the
-//     runtime that fails; cudaGetLastError() with an
-//                                     error
-//     broke-capture                   the beginning and the end of a capture; each call that fails
-//                                     with an error of captures
-//     forked-child, after-shutdown    each call that fails with CUDA_ERROR_NOT_INITIALIZED or
-//                                     CUDA_ERROR_DEINITIALIZED
-//     leaked-reference                each retain and release
-//     leaked-context                  the context; at exit(), which objects are not loaded any more
-//     forbidden-use                   the initialisation, each context, the first call of each
-//                                     function that is watched
-//     noisy-call                      each call that fails, after TellNoise()
+// - leaked-push, extra-pop, replaced-context, left-context: each call that changes the stack; the
+//   first one after the culprit's return, or the end of the thread, or exit()
+// - created-primary, query-created-primary: the context, while it is made
+// - touched-device-zero: likewise, and the first work in it
+// - reset-primary, over-released-primary: each retain, release and reset, also a runtime's own; the
+//   first of what each caller makes in the context
+// - destroyed-context, destroyed-in-use: each call that puts the context on a stack, and the one
+//   that destroys it
+// - destroyed-work: likewise, and the first of what each caller makes or frees in it
+// - used-destroyed-context: the call, before it begins
+// - changed-setting: each call that sets, with the value before; as leaked-push
+// - left-error: each call of the runtime that fails; cudaGetLastError() with an error
+// - broke-capture: the beginning and the end of a capture; each call that fails with an error of
+//   captures
+// - forked-child, after-shutdown: each call that fails with CUDA_ERROR_NOT_INITIALIZED or
+//   CUDA_ERROR_DEINITIALIZED
+// - leaked-reference: each retain and release
+// - leaked-context: the context; at exit(), which objects are not loaded any more
+// - forbidden-use: the initialisation, each context, the first call of each function that is
+//   watched
+// - noisy-call: each call that fails, after TellNoise()
 //
 // Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
 // where there is no channel.
