@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(one_more_where_a_block_is_full_allocates_once) {
 }
 
 // What a pair in line needs is near at any depth, once the first one there has brought it.
-BOOST_AUTO_TEST_CASE(a_pair_is_in_line_at_any_depth) {
+BOOST_AUTO_TEST_CASE(pairs_are_near_at_any_depth) {
   const OwnContext a;
   const OwnContext b;
   std::thread([&] {

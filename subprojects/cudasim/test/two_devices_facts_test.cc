@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(copies_need_no_peer_access, *NeedsDevices(2)) {
   OK(RAW(cuMemcpyPeer)(to, two.b.get(), from, two.a.get(), TwoDevices::kBytes));
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_copy_needs_no_source_context, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(peer_copies_need_no_source_context, *NeedsDevices(2)) {
   const TwoDevices two;
   OK(RAW(cuMemcpyPeer)(two.b_memory, two.b.get(), two.a_memory, nullptr, 64));
   OK(RAW(cuMemcpyPeer)(two.b_memory, two.b.get(), two.a_memory, nullptr, 0));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_peer_copy_needs_no_source_context, *NeedsDevices(2)) {
 }
 
 // One within a device is a kernel's, whose context keeps local memory: graph_node_context_facts.
-BOOST_AUTO_TEST_CASE(graph_copies_between_devices_change_no_flags, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(graph_copies_between_devices_keep_flags, *NeedsDevices(2)) {
   const TwoDevices two;
   unsigned before = 0;
   unsigned after = 0;
