@@ -124,6 +124,10 @@ struct ThisThread {
     return depth < kRoom && records[depth].serial % kSerialsAtOnce != 0 &&
            (depth == 0 || !HasMail());
   }
+  // Needs HasRoom(). Whether there is as much for the one after the next.
+  [[nodiscard]] CUGUEST_HIDE bool HasRoomForTwo() const noexcept {
+    return depth + 1 < kRoom && records[depth + 1].serial % kSerialsAtOnce != 0;
+  }
   // Needs HasRoom(), or a record. False in a child of the process that has made the records.
   [[nodiscard]] CUGUEST_HIDE bool IsOfProcess() const noexcept {
     return LoadRelaxed(process_now) == process;
