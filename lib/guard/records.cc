@@ -64,11 +64,26 @@ void ForgetLettersInChild() {
   g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
+// The kRoom records of memory of the C library that `slot` is among.
+[[gnu::noinline]] Record* DeepBlockOf(const ThisThread& here, unsigned slot) noexcept {
+  DeepRecords* holder = here.deep;
+  for (unsigned first = here.room; slot < first; first -= ThisThread::kRoom) holder = holder->below;
+  return holder->records;
+}
+
+// Those that `slot` is among, or will be.
+void BringNear(ThisThread* here, unsigned slot) noexcept {
+  if (slot - here->first < ThisThread::kRoom) return;
+  here->first = slot - slot % ThisThread::kRoom;
+  here->block = here->first == 0 ? nullptr : DeepBlockOf(*here, slot);
+}
+
 // What the child has of its parent's stacks is nobody's: the driver does not work for it.
 void ForgetAllInChild(ThisThread* here) noexcept {
   for (unsigned slot = 0; slot < here->room + ThisThread::kRoom; ++slot) At(slot).serial = 0;
   here->depth = 0;
   here->capture_modes = 0;
+  BringNear(here, 0);
   here->kernel_thread = 0;
 }
 
@@ -92,6 +107,9 @@ bool MakeRoom(ThisThread* here) noexcept {
 // more than is needed stays: a scope that begins and ends where one is full would allocate each
 // time.
 void GiveRoomBack(ThisThread* here) noexcept {
+  if (here->depth < here->first || here->depth <= ThisThread::kRoom) {
+    BringNear(here, here->depth == 0 ? 0 : here->depth - 1);
+  }
   while (here->room > 0 &&
          (here->depth <= ThisThread::kRoom || here->depth + ThisThread::kRoom <= here->room)) {
     DeepRecords* const unused = here->deep;
@@ -157,16 +175,11 @@ Letter* TakeLetter() noexcept {
 
 unsigned Depth() noexcept { return CallingThread()->depth; }
 
-// One beyond those of the thread's variables.
-[[gnu::noinline]] Record& DeepAt(unsigned slot) noexcept {
-  const ThisThread& here = *CallingThread();
-  DeepRecords* holder = here.deep;
-  for (unsigned first = here.room; slot < first; first -= ThisThread::kRoom) holder = holder->below;
-  return holder->records[slot % ThisThread::kRoom];
-}
-
 Record& At(unsigned slot) noexcept {
-  return slot < ThisThread::kRoom ? CallingThread()->records[slot] : DeepAt(slot);
+  ThisThread& here = *CallingThread();
+  if (slot - here.first < ThisThread::kRoom) return here.Near(slot);
+  Record* const block = slot < ThisThread::kRoom ? here.records : DeepBlockOf(here, slot);
+  return block[slot % ThisThread::kRoom];
 }
 
 Record* Find(unsigned slot, unsigned long long serial) noexcept {
@@ -179,6 +192,7 @@ Record* Add() noexcept {
   ForgetParents();
   ThisThread& here = *CallingThread();
   if (!MakeRoom(&here)) return nullptr;
+  BringNear(&here, here.depth);
   Record& record = At(here.depth++);
   unsigned long long serial = record.serial;
   if (serial % ThisThread::kSerialsAtOnce == 0) serial = NewSerials(&here);

@@ -262,7 +262,7 @@ std::vector<Curve> Curves(bool is_real) {
        1.5},
       {"SharedContext::Attach(handle), dropped", "contexts", contexts,
        [](Contexts* all, int size) { return WithContexts(all, size, &AttachByHandle); }, 1.5},
-      {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 64, 512}, &Nested, 2.5},
+      {"ContextGuard(ContextRef), another current", "scopes", {1, 15, 18, 64, 512}, &Nested, 1.1},
       {"ContextGuard(ContextRef), its own current", "threads", {1, 4, 16}, &OfThread, 0, true},
       {"Module::GetKernel", "kernels", {1, 10, 100, 1000}, &OfModule},
       {"PerContext::Find", "destroyed", destroyed,

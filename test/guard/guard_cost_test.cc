@@ -21,6 +21,7 @@
 #include "cuguest/device.h"
 #include "cuguest/exact_guard.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/no_context_guard.h"
 #include "test/support/test.h"
 
@@ -409,6 +410,31 @@ BOOST_AUTO_TEST_CASE(one_more_where_a_block_is_full_allocates_once) {
     for (int i = 0; i < 10; ++i) BOOST_TEST(ContextGuard(a.get()).ok());
     BOOST_TEST(g_blocks == 1);
     nest.EndInOrder(false);
+    SetStack({});
+  }).join();
+}
+
+// What a pair in line needs is near at any depth, once the first one there has brought it.
+BOOST_AUTO_TEST_CASE(a_pair_is_in_line_at_any_depth) {
+  const OwnContext a;
+  const OwnContext b;
+  std::thread([&] {
+    SetStack({a.get()});
+    auto& here = *cuguest::internal::CallingThread();
+    Nest nest;
+    for (int depth = 0; depth < 100; ++depth) {
+      for (const CUcontext context : {a.get(), b.get()}) {
+        BOOST_TEST(ContextGuard(context).ok());
+        const unsigned first = here.first;
+        BOOST_TEST(here.IsReady(), "at depth " << depth);
+        BOOST_TEST(ContextGuard(context).ok());
+        BOOST_TEST(here.first == first, "at depth " << depth);
+      }
+      BOOST_TEST(nest.Enter(depth % 3 == 0 ? a.get() : b.get()) == CUDA_SUCCESS);
+    }
+    nest.EndInOrder(false);
+    BOOST_TEST(here.first == 0U);
+    BOOST_TEST((GetStack() == std::vector<CUcontext>{a.get()}));
     SetStack({});
   }).join();
 }

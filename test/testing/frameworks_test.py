@@ -25,6 +25,7 @@ PACKAGES = {"cublas": ("libcublas",), "cupy": ("cupy", "cupy_backends"), "jax": 
 # With several, a framework may go through all of them before it comes to rest in one.
 DEVICE = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 FRAMEWORKS = ("cupy", "jax", "numba", "torch")
+PLAIN_HOSTS = (*FRAMEWORKS, "cuda_core")
 GUEST_HOSTS = ("driver", *FRAMEWORKS)
 # Who goes on in whatever is current. JAX makes its own context current again; Numba looks, and refuses.
 GOES_ON = ("cupy", "torch")
@@ -152,6 +153,29 @@ def ctypes_guest_beside(framework):
     say("passed" if right else "failed", name)
 
 
+PLAIN = """
+import importlib.util, sys
+import user_context
+
+name = sys.argv[1]
+if importlib.util.find_spec(name.partition("_")[0]) is None:
+    sys.exit(77)
+getattr(user_context, "use_" + name)()
+"""
+
+
+def a_plain_program_of(name):
+    """Which leaves all contexts to it, and what it has made to the end of the process."""
+    run = Audited("-c", PLAIN, name, environment={"PYTHONPATH": str(HERE)})
+    if run.code == SKIPPED:
+        say("skipped", f"a plain program of {name}", "it is not installed")
+        return
+    if run.code != 0 or run.findings or not run.sources - {None}:
+        print(run.out[-3000:], run.err[-5000:])
+    right = run.code == 0 and not run.findings and run.sources - {None}
+    say("passed" if right else "failed", f"a plain program of {name}")
+
+
 def a_guest_in(host):
     run = Audited(HERE.parent / "hosts" / "hosts_test.py", host, directory,
                   options=("--object=*hosts_guest*",))
@@ -175,6 +199,8 @@ def main():
     stray_primary_of_torch()
     for framework in FRAMEWORKS:
         ctypes_guest_beside(framework)
+    for name in PLAIN_HOSTS:
+        a_plain_program_of(name)
     for host in GUEST_HOSTS:
         a_guest_in(host)
     print(f"cases: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")

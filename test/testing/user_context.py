@@ -51,11 +51,25 @@ def use_jax():
 
 def use_numba():
     import numpy
+    if not hasattr(numpy, "row_stack"):  # numba-cuda 0.30 asks for it; NumPy 2.5 has it no more
+        numpy.row_stack = numpy.vstack
     from numba import cuda
     try:
         cuda.to_device(numpy.zeros(4))
     except RuntimeError as error:  # it refuses contexts that are not its own
         print(error, file=sys.stderr)
+
+
+def use_cuda_core():
+    try:
+        from cuda import core
+    except ImportError:
+        sys.exit(77)
+    device = core.Device(0)
+    device.set_current()
+    stream = device.create_stream()
+    device.allocate(1024, stream=stream).close()
+    stream.sync()
 
 
 def pop():

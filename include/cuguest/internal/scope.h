@@ -184,9 +184,9 @@ class CUGUEST_API Scope {
  private:
   static const Calls kCalls;
 
-  // Its record, if that has its serial; another one if it is deeper, or of another thread.
-  [[nodiscard]] CUGUEST_HIDE const Record& PlaceIn(const ThisThread& here) const noexcept {
-    return here.records[slot_ % ThisThread::kRoom];
+  // Its record, if that has its serial; another one if its own is not near, or another thread's.
+  [[nodiscard]] CUGUEST_HIDE const Record& PlaceIn(ThisThread& here) const noexcept {
+    return here.Near(slot_);
   }
   // Whether the record is the last one of this thread, of a capture mode that was not disturbed by
   // scopes, and there is nothing to be closed first.
@@ -197,7 +197,7 @@ class CUGUEST_API Scope {
            !ThisThread::HasMail();
   }
   // Whether the record is the last one of this thread, and as this scope entered.
-  [[nodiscard]] CUGUEST_HIDE bool IsOnTop(const ThisThread& here) const noexcept {
+  [[nodiscard]] CUGUEST_HIDE bool IsOnTop(ThisThread& here) const noexcept {
     const Record& record = PlaceIn(here);
     return record.serial == serial_ && here.depth == slot_ + 1 && record.IsAsEntered() &&
            calls_ == &kCalls && here.IsOfProcess();
@@ -207,8 +207,9 @@ class CUGUEST_API Scope {
     serial_ = 0;
     here->depth = slot_;
     if (slot_ == 0) return;
-    const Record& below = here->records[slot_ - 1];
-    if (Rarely(!below.IsAsEntered() || ThisThread::HasMail())) CloseEnded();
+    const bool is_near = slot_ != here->first;
+    const Record& below = here->Near(slot_ - 1);
+    if (Rarely(!is_near || !below.IsAsEntered() || ThisThread::HasMail())) CloseEnded();
   }
 
   CUGUEST_HIDE static bool IsCurrent(CUcontext context) noexcept {
@@ -237,7 +238,7 @@ class CUGUEST_API Scope {
   CUGUEST_HIDE Record& SetInside(ThisThread* here, Incarnation ours, CUcontext caller,
                                  Location where, Kind kind, bool always_pushes) noexcept {
     const unsigned slot = here->depth;
-    Record& record = here->records[slot];
+    Record& record = here->Near(slot);
     const unsigned long long serial = record.serial + 1;
     here->depth = slot + 1;
     record.serial = serial;

@@ -36,7 +36,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 //
 // One copy of cuguest sees its own records only. Each thread has room for kRoom records; deeper
 // ones are in memory of the C library, kRoom at a time, which goes back when it is not used any
-// more; that of a thread that ends with scopes so deep is lost.
+// more; that of a thread that ends with scopes so deep is lost. The fast paths look at those kRoom
+// alone that the last record is among, or the next: so depth costs nothing but where a scope is
+// entered in others than the one before.
 struct Record {
   enum class Kind : unsigned char {
     kElided,       // the context was current already
@@ -118,10 +120,14 @@ struct ThisThread {
   // other record has.
   CUGUEST_HIDE static constexpr unsigned long long kSerialsAtOnce = 1ULL << 20;
 
+  // Of the kRoom records from `first` on, the one that `slot` has or would have there.
+  [[nodiscard]] CUGUEST_HIDE Record& Near(unsigned slot) noexcept {
+    return (block != nullptr ? block : records)[slot % kRoom];
+  }
   // Whether a record can be added without more ado: there is room and a serial for it, and no
   // record waits to be closed first.
-  [[nodiscard]] CUGUEST_HIDE bool HasRoom() const noexcept {
-    return depth < kRoom && records[depth].serial % kSerialsAtOnce != 0 &&
+  [[nodiscard]] CUGUEST_HIDE bool HasRoom() noexcept {
+    return depth - first < kRoom && Near(depth).serial % kSerialsAtOnce != 0 &&
            (depth == 0 || !HasMail());
   }
   // Needs HasRoom(). Whether there is as much for the one after the next.
@@ -132,12 +138,13 @@ struct ThisThread {
   [[nodiscard]] CUGUEST_HIDE bool IsOfProcess() const noexcept {
     return LoadRelaxed(process_now) == process;
   }
-  [[nodiscard]] CUGUEST_HIDE bool IsReady() const noexcept { return HasRoom() && IsOfProcess(); }
+  [[nodiscard]] CUGUEST_HIDE bool IsReady() noexcept { return HasRoom() && IsOfProcess(); }
   [[nodiscard]] CUGUEST_HIDE static bool HasMail() noexcept {
     return LoadRelaxed(&g_ended_elsewhere) != 0;
   }
 
   unsigned depth;          // records that are in use, kFree ones among them
+  unsigned first;          // of those that are near; `depth` is at most kRoom more
   unsigned room;           // of `deep` and what is below it
   unsigned capture_modes;  // of them kCaptureMode
   unsigned process;        // whose records these are
@@ -147,6 +154,7 @@ struct ThisThread {
   int kernel_thread;            // gettid(); 0 until a scope begins
   SeenContext seen;             // the last one; see current_context.h
   DeepRecords* deep;            // the last of those that are deeper than kRoom
+  Record* block;                // those from `first` on; nullptr: `records`
   const unsigned* process_now;  // which process this is; nullptr until a scope begins
   Record records[kRoom];
 };
