@@ -288,7 +288,7 @@ struct PerContextTable::Entry {
   }
   bool Is(State wanted) const noexcept { return state.load(std::memory_order_acquire) == wanted; }
   // The value, if it is that of `wanted`: see Note [Pins and ends].
-  Held Pin(const Count& count, const ContextRef& wanted) const noexcept {
+  Held Pin(const Count& count, const ContextRef& wanted) noexcept {
     count.Up();
     fence.Light();
     if (CUGUEST_INTERNAL_LIKELY(Is(State::kReady) && Names(wanted))) return {value, count.stripe};

@@ -190,7 +190,7 @@ class CUGUEST_API Scope {
   }
   // Whether the record is the last one of this thread, of a capture mode that was not disturbed by
   // scopes, and there is nothing to be closed first.
-  [[nodiscard]] CUGUEST_HIDE bool IsLastMode(const ThisThread& here) const noexcept {
+  [[nodiscard]] CUGUEST_HIDE bool IsLastMode(ThisThread& here) const noexcept {
     const Record& record = PlaceIn(here);
     return serial_ != 0 && record.serial == serial_ && here.depth == slot_ + 1 &&
            record.state == State::kLive && calls_ == &kCalls && here.IsOfProcess() &&
