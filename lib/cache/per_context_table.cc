@@ -111,6 +111,10 @@ constexpr unsigned kStripes = Spread(32U, 2U);
 }  // namespace
 
 struct alignas(kCacheLine) PinStripe {
+  [[nodiscard]] bool IsOwnedBy(std::uint64_t thread) const noexcept {
+    return owner.load(std::memory_order_relaxed) == thread;
+  }
+
   Atomic<std::uint64_t> owner{0};  // a PinningThread's id; 0: none yet
   Atomic<unsigned> own{0};         // written by the owner
   Atomic<unsigned> others{0};
@@ -176,7 +180,7 @@ inline Count CountIn(PinStripe* stripes, unsigned process) noexcept {
   PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
   if (CUGUEST_INTERNAL_UNLIKELY(thread.id == 0)) Identify(&thread);
   PinStripe* const stripe = &stripes[thread.stripe];
-  const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
+  const bool is_own = stripe->IsOwnedBy(thread.id);
   return {stripe, CUGUEST_INTERNAL_LIKELY(is_own) || Meet(&thread, stripe, process)};
 }
 
@@ -283,6 +287,14 @@ struct PerContextTable::Entry {
            handle.load(std::memory_order_relaxed) == other.get();
   }
   bool Is(State wanted) const noexcept { return state.load(std::memory_order_acquire) == wanted; }
+  // The value, if it is that of `wanted`: see Note [Pins and ends].
+  Held Pin(const Count& count, const ContextRef& wanted) noexcept {
+    count.Up();
+    fence.Light();
+    if (CUGUEST_INTERNAL_LIKELY(Is(State::kReady) && Names(wanted))) return {value, count.stripe};
+    count.Down();
+    return {};
+  }
 
   // With the table's lock.
 
@@ -381,33 +393,39 @@ PerContextTable::Entry* PerContextTable::FindEntry(Predicate is_wanted) const no
   return entry;
 }
 
-// See Note [Pins and ends].
-inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
-                                                     const ContextRef& context) noexcept {
-  const Count count = CountIn(entry->stripes, entry->process);
-  count.Up();
-  entry->fence.Light();
-  if (CUGUEST_INTERNAL_LIKELY(entry->Is(EntryState::kReady) && entry->Names(context))) {
-    return {entry->value, count.stripe};
-  }
-  count.Down();
-  return {};
+PerContextTable::Held PerContextTable::TryPin(Entry* entry, const ContextRef& context) noexcept {
+  return entry->Pin(CountIn(entry->stripes, entry->process), context);
 }
 
 void PerContextTable::Unpin(PinStripe* stripe) noexcept {
   // A stripe in which something is counted has an owner, so a thread without an id is not it.
   const PinningThread& thread = t_thread;
-  const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
-  Count{stripe, is_own}.Down();
+  Count{stripe, stripe->IsOwnedBy(thread.id)}.Down();
 }
 
+// Of a thread that owns its stripe of the value. It calls nothing, so that nothing is saved.
 PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
   auto& hints = hints_[Hash(context) % kHints];
   for (const Atomic<Entry*>& hint : hints) {
     Entry* const hinted = hint.load(std::memory_order_acquire);
     if (CUGUEST_INTERNAL_UNLIKELY(hinted == nullptr || !hinted->Names(context))) continue;
-    const Held held = TryPin(hinted, context);
+    const PinningThread& thread = *AddressOnce(&static_cast<PinningThread&>(t_thread));
+    const Count count = {&hinted->stripes[thread.stripe], /*is_own=*/true};
+    if (CUGUEST_INTERNAL_UNLIKELY(thread.id == 0 || !count.stripe->IsOwnedBy(thread.id))) break;
+    const Held held = hinted->Pin(count, context);
     if (CUGUEST_INTERNAL_LIKELY(held.value != nullptr)) return held;
+  }
+  return FindSpecially(context, hints);
+}
+
+// As Find(), of any thread.
+PerContextTable::Held PerContextTable::FindSpecially(const ContextRef& context,
+                                                     Atomic<Entry*>* hints) noexcept {
+  for (std::size_t i = 0; i < kOfAHash; ++i) {
+    Entry* const hinted = hints[i].load(std::memory_order_acquire);
+    if (hinted == nullptr || !hinted->Names(context)) continue;
+    const Held held = TryPin(hinted, context);
+    if (held.value != nullptr) return held;
   }
   return Search(context, hints);
 }

@@ -8,15 +8,14 @@
 #include "lib/guard/nesting.h"
 #include "lib/guard/records.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/guard/scope_relaxed.h"
 #include "lib/stack/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-// cuThreadExchangeStreamCaptureMode, where the driver has it.
-CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
-  const auto exchange = ResolvedDriver().ThreadExchangeStreamCaptureMode;
-  return exchange != nullptr ? exchange(mode) : CUDA_ERROR_NOT_SUPPORTED;
+constexpr bool IsMode(CUstreamCaptureMode mode) {
+  return mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
 CUresult CloseCaptureMode(unsigned slot, Location where) {
@@ -33,63 +32,88 @@ CUresult ReassertCaptureMode(unsigned slot) {
   return code != CUDA_SUCCESS || is_there ? code : CUDA_ERROR_ILLEGAL_STATE;
 }
 
-constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode,
-                                                  &ReassertCaptureMode};
-
 }  // namespace
 
-CUresult RestoreCaptureMode(CUstreamCaptureMode ours, CUstreamCaptureMode callers,
-                            Location where) noexcept {
-  CUstreamCaptureMode mode = callers;
-  const CUresult code = ExchangeCaptureMode(&mode);
-  if (code == CUDA_SUCCESS && mode == ours) return CUDA_SUCCESS;
+const nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode,
+                                              &ReassertCaptureMode};
+
+CUresult ReportCaptureMode(CUresult code, Location where) noexcept {
   const Incident::Repair repair =
       code == CUDA_SUCCESS ? Incident::Repair::kRepaired : Incident::Repair::kUnrepaired;
   return Report({true, Incident::Kind::kCaptureMode, repair, code, nullptr}, nullptr, where);
 }
 
+CUresult RestoreCaptureMode(CUstreamCaptureMode ours, CUstreamCaptureMode callers,
+                            Location where) noexcept {
+  CUresult code;
+  if (RestoreCaptureMode(ResolvedDriver(), {ours, callers}, &code)) return CUDA_SUCCESS;
+  return ReportCaptureMode(code, where);
+}
+
 void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept {
-  const Incarnation none = Incarnation::Unknown(nullptr);
   Prepare(nullptr, false, where);
   callers_mode_ = 0;
-  CUresult code = CUDA_ERROR_INVALID_VALUE;
-  const bool is_mode =
-      mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (!is_mode || TryDriver(&code) == nullptr) return SetFailed(code);
-  nesting::Register(Kind::kCaptureMode, kCaptureModeCalls);
-  if (Rarely(ThisThread::HasMail())) nesting::CloseEnded();
+  const DriverTable* const driver = g_driver.load(std::memory_order_acquire);
   ThisThread* const here = CallingThread();
-  Record* record = nullptr;
-  if (Mostly(here->IsReady())) {
-    record = &SetInside(here, none, nullptr, where, Kind::kCaptureMode, false);
-  } else {
-    record = Begin(none.id);
-    if (record == nullptr) return;
-    record->SetLive(where.line, Kind::kCaptureMode, false);
-    result_ = CUDA_SUCCESS;
+  if (Rarely(!IsMode(mode) || driver == nullptr || !here->IsReady())) {
+    return EnterCaptureModeResolving(mode);
   }
-  ++here->capture_modes;
+  EnterCaptureModeOn(here, *driver, mode, where);
+}
+
+// As EnterResolving().
+void Scope::EnterCaptureModeResolving(CUstreamCaptureMode mode) noexcept {
+  CUresult code = CUDA_ERROR_INVALID_VALUE;
+  const DriverTable* const driver = IsMode(mode) ? TryDriver(&code) : nullptr;
+  if (driver == nullptr) return SetFailed(code);
+  nesting::Register(Kind::kCaptureMode, kCaptureModeCalls);
+  nesting::CloseEnded();
+  Record* const record = Begin(Incarnation::kUnknownId);
+  if (record == nullptr) return;
+  record->SetLive(line_, Kind::kCaptureMode, false);
+  result_ = CUDA_SUCCESS;
+  ++CallingThread()->capture_modes;
   CUstreamCaptureMode callers = mode;
-  code = ExchangeCaptureMode(&callers);
-  if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
-  record->modes = {mode, callers};
-  callers_mode_ = static_cast<unsigned char>(callers);
+  code = ExchangeCaptureMode(*driver, &callers);
+  SetModes(record, code, {mode, callers});
 }
 
 CUresult Scope::LeaveCaptureMode(Reported end) noexcept {
   ThisThread* const here = CallingThread();
-  const Record& record = PlaceIn(*here);
-  const bool is_last = serial_ != 0 && record.serial == serial_ && calls_ == &kCalls &&
-                       here->depth == slot_ + 1 && record.state == State::kLive &&
-                       here->IsOfProcess() && !ThisThread::HasMail();
-  if (Rarely(!is_last)) return LeaveSpecially(end);
+  if (Rarely(!IsLastMode(*here))) return LeaveSpecially(end);
   serial_ = 0;
-  const CUresult code = RestoreCaptureMode(record.modes.ours, record.modes.callers, where());
+  CUresult code;
+  if (!RestoreCaptureMode(ResolvedDriver(), PlaceIn(*here).modes, &code)) {
+    code = ReportCaptureMode(code, where());
+  }
   --here->capture_modes;
   Leave(here);
   // One that has ended may be below scopes of the other resource, which Leave() looks at alone.
   if (Rarely(here->capture_modes != 0)) CloseEnded();
   return code;
+}
+
+// The rest of EnterRelaxed(), with `code` of asking what is current.
+[[gnu::noinline]] void Scope::EnterApart(Incarnation ours, CUcontext caller, CUresult code,
+                                         Scope* guard, Scope* mode) noexcept {
+  if (code == CUDA_SUCCESS && CallingThread()->IsReady()) {
+    return EnterChecked(ours, caller, CheckIncarnation(ours), guard, mode);
+  }
+  guard->EnterResolving(ours.id, caller, code);
+  guard->RelaxInside(mode);
+}
+
+// The same, with `code` of looking at `ours`.
+[[gnu::noinline]] void Scope::EnterChecked(Incarnation ours, CUcontext caller, CUresult code,
+                                           Scope* guard, Scope* mode) noexcept {
+  guard->EnterOn(CallingThread(), ours, caller, code, /*always_pushes=*/false, guard->where());
+  guard->RelaxInside(mode);
+}
+
+// Where `this` has entered, or failed to.
+void Scope::RelaxInside(Scope* mode) const noexcept {
+  if (result_ != CUDA_SUCCESS) return mode->StayOutside(/*always_pushes=*/false);
+  mode->EnterCaptureMode(CU_STREAM_CAPTURE_MODE_RELAXED, where());
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

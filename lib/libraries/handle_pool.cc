@@ -21,6 +21,7 @@
 #include "cuguest/status.h"
 #include "lib/core/concurrency.h"
 #include "lib/guard/relaxed_scope.h"
+#include "lib/guard/scope_relaxed.h"
 #include "lib/objects/stream/stream_call.h"
 #include "lib/status/object_text.h"
 #include "lib/status/status_macros.h"
@@ -66,7 +67,7 @@ HandlePool::~HandlePool() {
   }
 }
 
-bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
+inline bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
   State idle = State::kIdle;
   // Looked at first, so as not to take the line from its holder.
   return slot->state.load(std::memory_order_relaxed) == idle && Fits(*slot, kind) &&
@@ -78,11 +79,16 @@ HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
   // Threads that began one after the other have hints of their own.
   Atomic<HandleSlot*>& hint = hints_[ThreadNumber() % kHints];
   HandleSlot* const hinted = hint.load(std::memory_order_acquire);
-  if (hinted != nullptr && Take(hinted, kind)) return hinted;
+  if (Mostly(hinted != nullptr && Take(hinted, kind))) return hinted;
+  return Search(kind, &hint);
+}
+
+// As TakeIdle(), without the hint but to renew it.
+HandleSlot* HandlePool::Search(const void* kind, Atomic<HandleSlot*>* hint) const noexcept {
   for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;
        slot = slot->next) {
-    if (slot == hinted || !Take(slot, kind)) continue;
-    hint.store(slot, std::memory_order_release);
+    if (!Take(slot, kind)) continue;
+    hint->store(slot, std::memory_order_release);
     return slot;
   }
   return nullptr;
@@ -107,10 +113,6 @@ absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const vo
                                       std::memory_order_relaxed)) {
   }
   return slot.release();
-}
-
-void HandlePool::GiveBack(HandleSlot* slot, bool is_good) noexcept {
-  slot->state.store(is_good ? State::kIdle : State::kSpoiled, std::memory_order_release);
 }
 
 std::size_t HandlePool::Count(const void* kind) const noexcept {
@@ -155,45 +157,76 @@ absl::StatusOr<HandlePools::Pin> HandlePools::Prepare(const ContextRef& context,
   return pool;
 }
 
+// Whether nothing is to be checked before it can have a handle.
+inline bool IsSimple(const HandleRequest& request) {
+  return !MeansCurrent(request.stream.get()) && request.work_area == nullptr;
+}
+
+inline HandleScope::Scopes::Scopes(const ContextRef& context, Location where) noexcept
+    : guard(Scope::kNotSet), relaxed(Scope::kNotSet) {
+  Scope::EnterRelaxed(Incarnation::Of(context), &guard, &relaxed, where);
+}
+
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, Location where)
     : pools_(pools),
       context_(request.stream.context()),
-      failure_(Enter(request, where)),
+      scopes_(context_, where),
+      pool_(Mostly(scopes_.relaxed.IsInside()) ? pools.Find(context_) : HandlePools::Pin()),
+      slot_(Mostly(pool_ && IsSimple(request)) ? pool_->TakeIdle(request.kind) : nullptr),
+      failure_(Mostly(slot_ != nullptr) ? pools.type_.begin(pools.library_, slot_->handle, request)
+                                        : EnterSpecially(request)),
       where_(where) {
-  if (failure_.ok()) return;
+  if (Rarely(!failure_.ok())) Fail();
+}
+
+void HandleScope::Fail() {
   static_cast<void>(Leave());
   unasked_ = CodeOf(failure_).value_or(CUDA_ERROR_UNKNOWN);
 }
 
+// Gives the handle back as it was made; or gives it up, if its context has ended. Why it could not
+// be put back, unless nobody asks. One question says whether the context is alive and still
+// current; where nothing but questions came after it, the guard needs none of its own.
+inline void HandleScope::End(absl::Status* why) {
+  if (Rarely(slot_ == nullptr)) return;
+  unsigned long long id = 0;
+  const bool is_current =
+      context_.id() != 0 && GetId(nullptr, &id) == CUDA_SUCCESS && id == context_.id();
+  if (Rarely(!is_current)) return EndElsewhere(why);
+  const PutBack put_back = pools_.type_.end(pools_.library_, slot_->handle, why);
+  HandlePool::GiveBack(slot_.release(), put_back != PutBack::kFailed);
+  if (Rarely(put_back != PutBack::kUnchanged)) return;
+  const CUresult code = Scope::LeaveRelaxedSeen(&scopes_.guard, &scopes_.relaxed);
+  if (Rarely(code != CUDA_SUCCESS) && why != nullptr) {
+    why->Update(ToStatus(code, "restore the stream-capture mode"));
+  }
+}
+
+// As End(), where the context is not current, or not for certain; the scopes do not end.
+void HandleScope::EndElsewhere(absl::Status* why) {
+  const CUresult alive = CheckIncarnation(Incarnation::Of(context_));
+  PutBack put_back = PutBack::kFailed;
+  if (alive == CUDA_SUCCESS) {
+    put_back = pools_.type_.end(pools_.library_, slot_->handle, why);
+  } else if (why != nullptr) {
+    *why = ToStatus(alive, "put back", pools_.type_.what);
+  }
+  HandlePool::GiveBack(slot_.release(), put_back != PutBack::kFailed);
+}
+
 HandleScope::~HandleScope() {
   End(nullptr);
-  if (unasked_ == CUDA_SUCCESS) return;
+  if (Mostly(unasked_ == CUDA_SUCCESS)) return;
   ReportIncident(Incident::Kind::kUnasked, Incident::Repair::kUnrepaired, unasked_, where_);
 }
 
-absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {
-  scopes_.guard.Enter(context_, /*always_pushes=*/false, where);
-  if (scopes_.guard.JustEntered() != CUDA_SUCCESS) {
-    scopes_.relaxed.StayOutside(/*always_pushes=*/false);
-    if (request.refusal != nullptr) return *request.refusal;
-    if (context_.get() != nullptr) {
-      return MakeStatus(scopes_.guard.result(), "enter a context", scopes_.guard.advice());
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
-  }
-  scopes_.relaxed.EnterCaptureMode(CU_STREAM_CAPTURE_MODE_RELAXED, where);
-  if (!IsRelaxed(scopes_.relaxed.JustEntered())) {
-    return MakeStatus(scopes_.relaxed.result(), "set the stream-capture mode",
-                      scopes_.relaxed.advice());
-  }
-  pool_ = pools_.Find(context_);
+// What the constructor does where the scopes failed, or no handle was at hand.
+absl::Status HandleScope::EnterSpecially(const HandleRequest& request) {
+  CUGUEST_RETURN_IF_ERROR(CheckEntered(request));
   if (!pool_) {
     CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
   }
-  if (MeansCurrent(request.stream.get()) || request.work_area != nullptr) {
-    CUGUEST_RETURN_IF_ERROR(Check(request));
-  }
+  if (!IsSimple(request)) CUGUEST_RETURN_IF_ERROR(Check(request));
   slot_.reset(pool_->TakeIdle(request.kind));
   if (slot_ == nullptr) {
     CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const made,
@@ -201,6 +234,21 @@ absl::Status HandleScope::Enter(const HandleRequest& request, Location where) {
     slot_.reset(made);
   }
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
+}
+
+// Whether both scopes are as they should be.
+absl::Status HandleScope::CheckEntered(const HandleRequest& request) const {
+  if (scopes_.guard.JustEntered() != CUDA_SUCCESS) {
+    if (request.refusal != nullptr) return *request.refusal;
+    if (context_.get() != nullptr) {
+      return MakeStatus(scopes_.guard.result(), "enter a context", scopes_.guard.advice());
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
+  }
+  if (IsRelaxed(scopes_.relaxed.JustEntered())) return absl::OkStatus();
+  return MakeStatus(scopes_.relaxed.result(), "set the stream-capture mode",
+                    scopes_.relaxed.advice());
 }
 
 // What the libraries do not check, or not without harm.
@@ -238,28 +286,6 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
         ", must be aligned to ", kWorkAreaAlignment, " bytes, which the library does not check"));
   }
   return absl::OkStatus();
-}
-
-// Gives the handle back as it was made; or gives it up, if its context has ended. Why it could not
-// be put back, unless nobody asks. One question says whether the context is alive and still
-// current; where nothing but questions came after it, the guard needs none of its own.
-void HandleScope::End(absl::Status* why) {
-  if (slot_ == nullptr) return;
-  unsigned long long id = 0;
-  const bool is_current =
-      context_.id() != 0 && GetId(nullptr, &id) == CUDA_SUCCESS && id == context_.id();
-  const CUresult alive = is_current ? CUDA_SUCCESS : CheckIncarnation(Incarnation::Of(context_));
-  PutBack put_back = PutBack::kFailed;
-  if (alive == CUDA_SUCCESS) {
-    put_back = pools_.type_.end(pools_.library_, slot_->handle, why);
-  } else if (why != nullptr) {
-    *why = ToStatus(alive, "put back", pools_.type_.what);
-  }
-  pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
-  if (!is_current || put_back != PutBack::kUnchanged) return;
-  const CUresult code = scopes_.relaxed.LeaveCaptureMode(Reported::kByResult);
-  if (why != nullptr) why->Update(ToStatus(code, "restore the stream-capture mode"));
-  scopes_.guard.LeaveSeen();
 }
 
 absl::Status HandleScope::Reassert() {

@@ -140,27 +140,34 @@ void Pushed(const Work& work) {
   TheWorld().driver->CtxPopCurrent(&popped);
 }
 
-constexpr char kCallsOfScope[] = "what `CublasScope` calls";
+constexpr char kCallsOfCublas[] = "what `CublasScope` calls";
+constexpr char kCallsOfCufft[] = "what `CufftScope` calls";
 
-// The calls of driver and library that a scope makes for what it promises, its context current.
-void CallAsScope(const Own& own) {
+// The calls of driver and library that a scope makes for what it promises, its context current:
+// `begin` with the handle at its begin, `end` at its end.
+template <typename Begin, typename End>
+void CallAsScope(const Begin& begin, const End& end) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  cublasPointerMode_t pointer = CUBLAS_POINTER_MODE_HOST;
-  cublasMath_t math = CUBLAS_DEFAULT_MATH;
-  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
-  int multiprocessors = 0;
   CUcontext context = nullptr;
   TheWorld().driver->CtxGetCurrent(&context);
   AskForId(context);
   TheWorld().driver->ThreadExchangeStreamCaptureMode(&mode);
-  cublasSetStream(own.handle, own.stream.get());
+  begin();
   AskForId(nullptr);
-  cublasGetPointerMode(own.handle, &pointer);
-  cublasGetMathMode(own.handle, &math);
-  cublasGetAtomicsMode(own.handle, &atomics);
-  cublasGetSmCountTarget(own.handle, &multiprocessors);
-  benchmark::DoNotOptimize(multiprocessors);
+  end();
   TheWorld().driver->ThreadExchangeStreamCaptureMode(&mode);
+}
+
+void AskForSettings(cublasHandle_t handle) {
+  cublasPointerMode_t pointer = CUBLAS_POINTER_MODE_HOST;
+  cublasMath_t math = CUBLAS_DEFAULT_MATH;
+  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
+  int multiprocessors = 0;
+  cublasGetPointerMode(handle, &pointer);
+  cublasGetMathMode(handle, &math);
+  cublasGetAtomicsMode(handle, &atomics);
+  cublasGetSmCountTarget(handle, &multiprocessors);
+  benchmark::DoNotOptimize(multiprocessors);
 }
 
 Group Handles(Objects& objects) {
@@ -169,7 +176,11 @@ Group Handles(Objects& objects) {
     Own& own = *objects.own[thread];
     Pushed([&own] { cublasSetStream(own.handle, own.stream.get()); });
   });
-  group.Add(kCallsOfScope, [&objects](std::size_t thread) { CallAsScope(*objects.own[thread]); });
+  group.Add(kCallsOfCublas, [&objects](std::size_t thread) {
+    Own& own = *objects.own[thread];
+    CallAsScope([&own] { cublasSetStream(own.handle, own.stream.get()); },
+                [&own] { AskForSettings(own.handle); });
+  });
   group.Add("`CublasScope`", [&objects](std::size_t thread) {
     const CublasScope blas(objects.handles, objects.own[thread]->stream.ref());
     benchmark::DoNotOptimize(blas.handle());
@@ -204,6 +215,10 @@ Group Plans(Objects& objects) {
   group.Add("push, `cufftSetStream`, pop", [&objects](std::size_t thread) {
     Own& own = *objects.own[thread];
     Pushed([&own] { cufftSetStream(own.plan, own.stream.get()); });
+  });
+  group.Add(kCallsOfCufft, [&objects](std::size_t thread) {
+    Own& own = *objects.own[thread];
+    CallAsScope([&own] { cufftSetStream(own.plan, own.stream.get()); }, [] {});
   });
   group.Add("`CufftScope`", [&objects](std::size_t thread) {
     const CufftScope fft(objects.plans, Layout::Line(kSamples), objects.own[thread]->stream.ref());
@@ -241,8 +256,9 @@ Rows Make() {
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
                    {title(0), "`CublasScope`", 16, 0.25},
-                   {title(0), "`CublasScope`", 1, 2.5, kCallsOfScope},
+                   {title(0), "`CublasScope`", 1, 2.5, kCallsOfCublas},
                    {title(1), "`CufftScope`", 16, 1.15},
+                   {title(1), "`CufftScope`", 1, 2.5, kCallsOfCufft},
                    {title(2), "`CublasScope`", 1, 0.01},
                    {title(2), "`CufftScope`", 1, 0.01},
                    {title(3), "in a user's context, by a `CublasScope`", 1, 1.005}};

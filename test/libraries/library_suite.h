@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -35,6 +36,7 @@
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
+#include "cuguest/host_scope.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_buffer.h"
 #include "cuguest/objects/pinned_buffer.h"
@@ -291,6 +293,107 @@ void EndsInAnyOrder() {
   BOOST_TEST(SimLibrary::Calls(Kit::kCreate) == 0U);
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
   BOOST_TEST(TakeIncidents().empty());
+}
+
+inline CUstreamCaptureMode ModeOfThread() {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  CUstreamCaptureMode back = mode;
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&back));
+  return mode;
+}
+
+// Up to where the records of a thread's scopes go on in memory of the heap, and beyond.
+template <typename Kit>
+void LendsInsideManyScopes() {
+  const Owner home;
+  const Owner other;
+  typename Kit::Handles handles;
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 2));
+  SetStack({home.get()});
+  const cuguest::CaptureModeGuard mode(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  std::deque<ContextGuard> guards;
+  for (int depth = 0; depth <= 20; ++depth) {
+    for (const Owner* const current : {&home, &other}) {
+      const ContextGuard inner(current->get());
+      const std::vector<CUcontext> stack = GetStack();
+      auto scope = Kit::Borrow(handles, StreamOf(home));
+      {
+        const auto second = Kit::Borrow(handles, StreamOf(home));
+        BOOST_TEST((scope.ok() && second.ok()));
+        BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+        BOOST_TEST(GetStack().back() == home.get());
+      }
+      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+      STATUS_OK(scope.Leave());
+      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      BOOST_TEST(GetStack() == stack);
+    }
+    guards.emplace_back(home.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
+  }
+  while (!guards.empty()) guards.pop_back();
+  SetStack({});
+  BOOST_TEST(TakeIncidents().empty());
+}
+
+// Whichever context was current, and however the scope ends.
+template <typename Kit>
+void RestoresTheModeAfterACallee() {
+  const Owner home;
+  typename Kit::Handles handles;
+  for (const std::vector<CUcontext>& stack : {std::vector<CUcontext>{home.get()}, {}}) {
+    SetStack(stack);
+    for (const bool is_asked : {false, true}) {
+      const cuguest::CaptureModeGuard mode(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      {
+        auto scope = Kit::Borrow(handles, StreamOf(home));
+        BOOST_TEST(scope.ok());
+        CUstreamCaptureMode left = CU_STREAM_CAPTURE_MODE_GLOBAL;
+        OK(RAW(cuThreadExchangeStreamCaptureMode)(&left));
+        BOOST_TEST(left == CU_STREAM_CAPTURE_MODE_RELAXED);
+        if (is_asked) STATUS_OK(scope.Leave());
+      }
+      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      BOOST_TEST(GetStack() == stack);
+      const auto incidents = TakeIncidents();
+      BOOST_TEST_REQUIRE(incidents.size() == 1U);
+      BOOST_TEST((incidents[0].kind == cuguest::Incident::Kind::kCaptureMode));
+      BOOST_TEST((incidents[0].repair == cuguest::Incident::Repair::kRepaired));
+    }
+    SetStack({});
+  }
+}
+
+// A guard around the scope ends before it; with a library that called its host back, or without.
+template <typename Kit>
+void LetsTheHostIn() {
+  const Owner home;
+  const Owner host;
+  typename Kit::Handles handles;
+  for (const auto& [current, calls_back] :
+       {std::pair(&home, false), {&home, true}, {&host, false}, {&host, true}}) {
+    const std::vector<CUcontext> stack = {current->get()};
+    SetStack(stack);
+    CUstreamCaptureMode callers = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    OK(RAW(cuThreadExchangeStreamCaptureMode)(&callers));
+    std::optional<ContextGuard> around;
+    around.emplace(home.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
+    auto scope = Kit::Borrow(handles, StreamOf(home));
+    if (calls_back) {
+      const cuguest::HostScope in_host;
+      BOOST_TEST(GetStack() == stack);
+      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    }
+    BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+    BOOST_TEST(GetStack().back() == home.get());
+    around.reset();
+    BOOST_TEST(TakeIncidents().size() == 1U);  // it ended out of turn
+    STATUS_OK(scope.Leave());
+    BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    OK(RAW(cuThreadExchangeStreamCaptureMode)(&callers));
+    BOOST_TEST(GetStack() == stack);
+    SetStack({});
+  }
 }
 
 template <typename Kit>
@@ -626,6 +729,9 @@ void MayBeOpened() {
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
   BOOST_AUTO_TEST_CASE(ends_in_any_order) { EndsInAnyOrder<Kit>(); }                              \
+  BOOST_AUTO_TEST_CASE(lends_inside_many_scopes) { LendsInsideManyScopes<Kit>(); }                \
+  BOOST_AUTO_TEST_CASE(restores_the_mode_after_a_callee) { RestoresTheModeAfterACallee<Kit>(); }  \
+  BOOST_AUTO_TEST_CASE(lets_the_host_in) { LetsTheHostIn<Kit>(); }                                \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
   BOOST_AUTO_TEST_CASE(invalidates_no_capture) { InvalidatesNoCapture<Kit>(); }                   \
   BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \

@@ -116,14 +116,16 @@ MUTATIONS = {
     ],
     # per_context.cc: a pin is counted after the state was seen, when the value may be ending.
     "pins_late": [
-        ("  count.Up();\n  entry->fence.Light();\n"
-         "  if (CUGUEST_INTERNAL_LIKELY(entry->Is(EntryState::kReady) && entry->Names(context))) {\n",
-         "  if (entry->Is(EntryState::kReady) && entry->Names(context)) {\n    count.Up();\n"),
-        ("  count.Down();\n  return {};\n", "  return {};\n"),
+        ("    count.Up();\n    fence.Light();\n"
+         "    if (CUGUEST_INTERNAL_LIKELY(Is(State::kReady) && Names(wanted))) "
+         "return {value, count.stripe};\n"
+         "    count.Down();\n",
+         "    if (Is(State::kReady) && Names(wanted)) {\n"
+         "      count.Up();\n      return {value, count.stripe};\n    }\n"),
     ],
     # The pin and the look at the state may be seen in the other order.
     "pins_without_an_order": [
-        ("  entry->fence.Light();\n", ""),
+        ("    fence.Light();\n", ""),
     ],
     # Who closes does not see the pins that were counted before.
     "closes_without_an_order": [
@@ -131,8 +133,8 @@ MUTATIONS = {
     ],
     # A pin that another thread releases is taken from the owner's count, which that one writes.
     "releases_anywhere": [
-        ("  Count{stripe, is_own}.Down();\n",
-         "  static_cast<void>(is_own);\n  Count{stripe, true}.Down();\n"),
+        ("  Count{stripe, stripe->IsOwnedBy(thread.id)}.Down();\n",
+         "  static_cast<void>(thread);\n  Count{stripe, true}.Down();\n"),
     ],
     # A stripe is taken from an owner that lives: both write its count.
     "takes_from_the_living": [

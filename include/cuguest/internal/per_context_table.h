@@ -99,6 +99,8 @@ class CUGUEST_API PerContextTable {
   CUGUEST_HIDE static constexpr std::size_t kHints = 128;
   CUGUEST_HIDE static constexpr std::size_t kOfAHash = 2;
 
+  [[nodiscard, gnu::noinline]] Held FindSpecially(const ContextRef& context,
+                                                  Atomic<Entry*>* hints) noexcept;
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
   [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
                                            Atomic<Entry*>* hints) const noexcept;

@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include "cuguest/context_ref.h"
+#include "cuguest/driver_table.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/compiler.h"
 #include "cuguest/internal/current_context.h"
@@ -140,6 +141,14 @@ class CUGUEST_API Scope {
   void EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept;
   // As Leave(), of that.
   CUresult LeaveCaptureMode(Reported end) noexcept;
+  // Enters `ours` by `guard`, and where that succeeds relaxes captures by `mode`. This and the next
+  // are in line, in lib/guard/scope_relaxed.h.
+  [[gnu::always_inline]] CUGUEST_HIDE static inline void EnterRelaxed(Incarnation ours,
+                                                                      Scope* guard, Scope* mode,
+                                                                      Location where) noexcept;
+  // As LeaveCaptureMode() of `mode`, and then LeaveSeen() of `guard`.
+  [[gnu::always_inline]] CUGUEST_HIDE static inline CUresult LeaveRelaxedSeen(Scope* guard,
+                                                                              Scope* mode) noexcept;
   // The mode that EnterCaptureMode() found.
   [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode callers_mode() const noexcept {
     return static_cast<CUstreamCaptureMode>(callers_mode_);
@@ -178,6 +187,14 @@ class CUGUEST_API Scope {
   // Its record, if that has its serial; another one if its own is not near, or another thread's.
   [[nodiscard]] CUGUEST_HIDE const Record& PlaceIn(ThisThread& here) const noexcept {
     return here.Near(slot_);
+  }
+  // Whether the record is the last one of this thread, of a capture mode that was not disturbed by
+  // scopes, and there is nothing to be closed first.
+  [[nodiscard]] CUGUEST_HIDE bool IsLastMode(ThisThread& here) const noexcept {
+    const Record& record = PlaceIn(here);
+    return serial_ != 0 && record.serial == serial_ && here.depth == slot_ + 1 &&
+           record.state == State::kLive && calls_ == &kCalls && here.IsOfProcess() &&
+           !ThisThread::HasMail();
   }
   // Whether the record is the last one of this thread, and as this scope entered.
   [[nodiscard]] CUGUEST_HIDE bool IsOnTop(ThisThread& here) const noexcept {
@@ -236,6 +253,12 @@ class CUGUEST_API Scope {
     thread_ = here->kernel_thread;
     return record;
   }
+  // After the driver was asked to exchange the modes, with `code`.
+  CUGUEST_HIDE void SetModes(Record* record, CUresult code, Record::CaptureModes modes) noexcept {
+    if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
+    record->modes = modes;
+    callers_mode_ = static_cast<unsigned char>(modes.callers);
+  }
   CUGUEST_HIDE void Take(Scope* other) noexcept {
     context_ = other->context_;
     caller_ = other->caller_;
@@ -268,6 +291,16 @@ class CUGUEST_API Scope {
                                     CUresult code) noexcept;
   [[gnu::cold]] void EnterAfterRefusal(unsigned long long id, CUcontext caller,
                                        CUresult code) noexcept;
+  [[gnu::always_inline]] CUGUEST_HIDE inline void EnterCaptureModeOn(ThisThread* here,
+                                                                     const DriverTable& driver,
+                                                                     CUstreamCaptureMode mode,
+                                                                     Location where) noexcept;
+  [[gnu::cold]] void RelaxInside(Scope* mode) const noexcept;
+  static void EnterChecked(Incarnation ours, CUcontext caller, CUresult code, Scope* guard,
+                           Scope* mode) noexcept;
+  static void EnterApart(Incarnation ours, CUcontext caller, CUresult code, Scope* guard,
+                         Scope* mode) noexcept;
+  [[gnu::cold]] void EnterCaptureModeResolving(CUstreamCaptureMode mode) noexcept;
   CUresult LeaveSpecially(Reported end) noexcept;
   [[gnu::cold]] CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
   static void CloseEnded() noexcept;

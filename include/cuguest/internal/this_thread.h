@@ -130,6 +130,10 @@ struct ThisThread {
     return depth - first < kRoom && Near(depth).serial % kSerialsAtOnce != 0 &&
            (depth == 0 || !HasMail());
   }
+  // Needs HasRoom(). Whether there is as much for the one after the next.
+  [[nodiscard]] CUGUEST_HIDE bool HasRoomForTwo() noexcept {
+    return depth + 1 - first < kRoom && Near(depth + 1).serial % kSerialsAtOnce != 0;
+  }
   // Needs HasRoom(), or a record. False in a child of the process that has made the records.
   [[nodiscard]] CUGUEST_HIDE bool IsOfProcess() const noexcept {
     return LoadRelaxed(process_now) == process;

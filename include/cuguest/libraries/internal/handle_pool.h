@@ -115,7 +115,10 @@ class CUGUEST_API HandlePool {
   // context must be current, the capture mode relaxed.
   [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
                                                  CUstream stream);
-  void GiveBack(HandleSlot* slot, bool is_good) noexcept;
+  CUGUEST_HIDE static void GiveBack(HandleSlot* slot, bool is_good) noexcept {
+    slot->state.store(is_good ? HandleSlot::State::kIdle : HandleSlot::State::kSpoiled,
+                      std::memory_order_release);
+  }
 
   // Those that fit and can be lent, now or later.
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
@@ -130,7 +133,8 @@ class CUGUEST_API HandlePool {
   [[nodiscard]] CUGUEST_HIDE bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }
-  [[nodiscard]] bool Take(HandleSlot* slot, const void* kind) const noexcept;
+  [[nodiscard]] CUGUEST_HIDE inline bool Take(HandleSlot* slot, const void* kind) const noexcept;
+  [[nodiscard]] HandleSlot* Search(const void* kind, Atomic<HandleSlot*>* hint) const noexcept;
 
   const HandleType* type_;
   const void* library_;
@@ -197,21 +201,27 @@ class CUGUEST_API HandleScope {
   // A context and a relaxed capture mode. To end what End() has ended costs a look at it; two
   // guards would each look their thread up for that.
   struct Scopes {
-    CUGUEST_HIDE Scopes() noexcept : guard(Scope::kNotSet), relaxed(Scope::kNotSet) {}
+    [[gnu::always_inline]] CUGUEST_HIDE inline Scopes(const ContextRef& context,
+                                                      Location where) noexcept;
     Scopes(const Scopes&) = delete;
     Scopes& operator=(const Scopes&) = delete;
     CUGUEST_HIDE ~Scopes() {
-      if (relaxed.IsInside()) static_cast<void>(relaxed.LeaveCaptureMode(Reported::kByIncident));
-      if (guard.IsInside()) static_cast<void>(guard.Leave(Reported::kByIncident));
+      if (Rarely(relaxed.IsInside())) {
+        static_cast<void>(relaxed.LeaveCaptureMode(Reported::kByIncident));
+      }
+      if (Rarely(guard.IsInside())) static_cast<void>(guard.LeaveByCall(Reported::kByIncident));
     }
 
     Scope guard;
     Scope relaxed;
   };
 
-  [[nodiscard]] absl::Status Enter(const HandleRequest& request, Location where);
+  [[nodiscard]] absl::Status EnterSpecially(const HandleRequest& request);
+  [[nodiscard]] absl::Status CheckEntered(const HandleRequest& request) const;
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
-  void End(absl::Status* why);
+  void Fail();
+  [[gnu::always_inline]] CUGUEST_HIDE inline void End(absl::Status* why);
+  void EndElsewhere(absl::Status* why);
 
   HandlePools& pools_;
   ContextRef context_;

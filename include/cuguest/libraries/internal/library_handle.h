@@ -105,8 +105,10 @@ class LibraryHandle {
     bool changed = false;
     const Code code = static_cast<LibraryHandle*>(self)->ForEachSetting(
         [&](const auto& setting) { return setting.PutBack(Of(library), Get(self), &changed); });
-    if (why != nullptr) static_cast<void>(*why = Say(code, "put back the settings of "));
-    if (code != Code{}) return internal::PutBack::kFailed;
+    if (internal::Rarely(code != Code{})) {
+      if (why != nullptr) *why = Failure(code, "put back the settings of ");
+      return internal::PutBack::kFailed;
+    }
     return changed ? internal::PutBack::kChanged : internal::PutBack::kUnchanged;
   }
 
@@ -128,7 +130,10 @@ class LibraryHandle {
   static const Library& Of(const void* library) { return *static_cast<const Library*>(library); }
 
   static absl::Status Say(Code code, const char* doing) {
-    if (code == Code{}) return absl::OkStatus();  // before the text is made
+    return internal::Mostly(code == Code{}) ? absl::OkStatus() : Failure(code, doing);
+  }
+  // Out of line, because of the text.
+  [[gnu::noinline, gnu::cold]] static absl::Status Failure(Code code, const char* doing) {
     return internal::ToLibraryStatus(Library::kLibrary, code, std::string(doing) + Library::kName);
   }
 
