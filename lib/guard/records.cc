@@ -2,6 +2,7 @@
 
 #include "lib/guard/records.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -75,7 +76,9 @@ void ForgetLettersInChild() {
 void BringNear(ThisThread* here, unsigned slot) noexcept {
   if (slot - here->first < ThisThread::kRoom) return;
   here->first = slot - slot % ThisThread::kRoom;
-  here->block = here->first == 0 ? nullptr : DeepBlockOf(*here, slot);
+  Record* const block = here->first == 0 ? here->records : DeepBlockOf(*here, slot);
+  here->distance =
+      reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(here->records);
 }
 
 // What the child has of its parent's stacks is nobody's: the driver does not work for it.

@@ -8,6 +8,8 @@
 
 #include <cuda.h>
 
+#include <cstdint>
+
 #include "cuguest/export.h"
 #include "cuguest/internal/compiler.h"
 #include "cuguest/internal/incarnation.h"
@@ -122,7 +124,8 @@ struct ThisThread {
 
   // Of the kRoom records from `first` on, the one that `slot` has or would have there.
   [[nodiscard]] CUGUEST_HIDE Record& Near(unsigned slot) noexcept {
-    return (block != nullptr ? block : records)[slot % kRoom];
+    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(records) + distance;
+    return reinterpret_cast<Record*>(begin)[slot % kRoom];
   }
   // Whether a record can be added without more ado: there is room and a serial for it, and no
   // record waits to be closed first.
@@ -154,7 +157,7 @@ struct ThisThread {
   int kernel_thread;            // gettid(); 0 until a scope begins
   SeenContext seen;             // the last one; see current_context.h
   DeepRecords* deep;            // the last of those that are deeper than kRoom
-  Record* block;                // those from `first` on; nullptr: `records`
+  std::uintptr_t distance;      // from `records` to those that are near; what is added wraps around
   const unsigned* process_now;  // which process this is; nullptr until a scope begins
   Record records[kRoom];
 };
