@@ -9,6 +9,8 @@ the program, "-" for no victim, " x3" for three times, " in 2 processes", " afte
 import dataclasses
 import typing
 
+import object_rows
+
 
 @dataclasses.dataclass
 class Row:
@@ -305,4 +307,5 @@ NOTHING = [
         "host:set:h liba.so:do:[own:push:o,host:push:h,host:alloc,host:pop,own:pop] host:sync"),
     Row("a library that is loaded and unloaded", "host:set:h" + 9 * " liba.so:sync host:unload:liba.so"),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING]
+OBJECTS = object_rows.object_rows(Row)
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *OBJECTS]

@@ -167,7 +167,7 @@ if missing:
     sys.exit(f"no row finds {missing}")
 rows = [row for row in truth_table.ROWS if not names or row.name in names]
 passed = failed = skipped = 0
-with concurrent.futures.ThreadPoolExecutor(2) as pool:
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
     for row, case in zip(rows, pool.map(lambda row: Case(row).run(), rows)):
         if case is None:
             skipped += 1

@@ -146,6 +146,20 @@ bool EndsWith(const char* name, std::size_t length, const char* end) {
   return length > size && std::strncmp(name + length - size, end, size) == 0;
 }
 
+// "StreamQuery" of "cudaStreamQuery".
+const char* WithoutPrefix(Domain domain, const char* name) {
+  const std::size_t prefix = domain == Domain::kDriver ? 2 : 4;
+  return std::strlen(name) > prefix ? name + prefix : "";
+}
+
+bool MakesOrFrees(const ObjectRule& rule) {
+  bool makes = false;
+  for (const char* letter = rule.arguments; *letter != '\0'; ++letter) {
+    makes = makes || (IsMadeAt(*letter) && HasKnownOwner(*letter));
+  }
+  return makes || rule.frees;
+}
+
 // "_v2", "_v12000".
 std::size_t LengthOfVersion(const char* name, std::size_t length) {
   std::size_t digits = 0;
@@ -162,8 +176,7 @@ const CallRule* FindRule(Domain domain, const char* name) {
   const bool is_driver = domain == Domain::kDriver;
   const CallRule* rule = is_driver ? FindIn(kDriverRules, name) : FindIn(kRuntimeRules, name);
   if (rule != nullptr) return rule;
-  const std::size_t prefix = is_driver ? 2 : 4;
-  return std::strlen(name) > prefix ? RuleOfWork(name + prefix) : &kCommon;
+  return RuleOfWork(WithoutPrefix(domain, name));
 }
 
 bool MatchesOneOf(const char* patterns, const char* text) {
@@ -208,6 +221,8 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->creates = StartsWith(base, "cuCtxCreate");
   info->makes_current =
       std::strcmp(base, "cuCtxPushCurrent") == 0 || std::strcmp(base, "cuCtxSetCurrent") == 0;
+  info->objects = FindObjectRule(domain_ == Domain::kDriver, WithoutPrefix(domain_, base));
+  info->makes_or_frees = info->objects != nullptr && MakesOrFrees(*info->objects);
   info->is_watched = MatchesOneOf(watched_calls, base);
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;

@@ -22,6 +22,15 @@
 // the first of its kind of that object's in that context. Calls of memory pools are none: they
 // are frequent, and a pool is of a device.
 //
+// Note [Objects of a context that is over]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// While there are objects whose context is over, calls are looked at before they are made: one that
+// is given a stream, an event, a module or an array of them may not return, and is an event at
+// once. So is one that is to copy page-locked memory which is not there any more. For other memory,
+// functions and textures the driver's answer decides: only where it says that the argument is none
+// is it certain that nothing else was there by then. Where there are none such objects, a call asks
+// one number for that.
+//
 // Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
 // where there is no channel.
 
@@ -50,6 +59,7 @@ struct ReportedContext {
   std::uint64_t id = 0;
   int device = -1;
   bool primary = false;
+  bool is_green = false;  // or the primary context of one that is made
   std::uintptr_t frame = 0;
 };
 

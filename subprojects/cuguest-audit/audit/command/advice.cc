@@ -57,6 +57,9 @@ constexpr Row kRows[] = {
     {FindingKind::kForbidden, {"defer the call until CUDA is needed", "Driver::GetInitialized"}},
     {FindingKind::kNoisy,
      {"ask first what the call needs, by one that cannot fail", "its calls do not fail"}},
+    {FindingKind::kUsedAfterContext,
+     {"free what a context owns before it ends; else compare cuCtxGetId, and drop it unused",
+      "PerContext, Stream, Event, PinnedBuffer"}},
 };
 static_assert(std::size(kRows) == kFindingKinds);
 
@@ -154,6 +157,9 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
       return "the process was to do without it (--forbid)";
     case FindingKind::kNoisy:
       return whose + " error log (CUDA_LOG_FILE) has the failure, which is none of its own";
+    case FindingKind::kUsedAfterContext:
+      return std::string("the ") + Name(named.finding.object.kind) +
+             " ended with its context: an error, a crash, or what took its place is used";
   }
   return "";
 }

@@ -87,6 +87,9 @@ constexpr Rule kRules[] = {
     {FindingKind::kNoisy, "note",
      "A call of CUDA failed in a library: the driver writes it into the host's error log, whether "
      "or not the library expects it."},
+    {FindingKind::kUsedAfterContext, "error",
+     "A call was given a stream, an event, memory or another object of a context that is over: an "
+     "error, a crash, or use of what took its place."},
 };
 static_assert(std::size(kRules) == kFindingKinds);
 
