@@ -26,7 +26,8 @@ using CausePointer = std::shared_ptr<const Cause>;
 constexpr int kNotInitialized = 3;
 constexpr int kDeinitialized = 4;
 constexpr int kNotReady = 600;
-constexpr int kWrongThread = 908;  // to end a capture from: it goes on
+constexpr std::size_t kMakerLimit = 4096;  // the collector numbers no more
+constexpr int kWrongThread = 908;          // to end a capture from: it goes on
 
 // Stays in the runtime's last error, whatever is called: the process has lost its device.
 bool IsSticky(int result) {
@@ -105,6 +106,7 @@ class Analysis::State {
   void OnResult(CallKind kind, const Cause& cause);
   void NoteNoise(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
+  void OnStale(const Event& event, const Cause& cause);
   // Of what the call destroys, before it does: the call that had put it on a stack, or null. For
   // some sources nothing is current behind it.
   CausePointer PutBefore(CallKind kind, const Event& event, const Cause& cause,
@@ -134,7 +136,8 @@ class Analysis::State {
   Settings settings_{&contexts_, &ledger_};
   Primaries primaries_{&contexts_, &ledger_};
   std::map<std::uint32_t, Thread> threads_;
-  std::set<std::uint32_t> unloaded_;  // objects
+  std::set<std::uint32_t> unloaded_;              // objects
+  std::map<std::uint64_t, CausePointer> makers_;  // by number
   std::vector<FirstUse> first_uses_;
   std::map<std::pair<FirstUse::What, int>, std::set<std::string>> used_first_;  // names of calls
 };
@@ -153,6 +156,12 @@ void Analysis::State::OnEvent(const Event& event) {
     return;
   }
   const CausePointer cause = CauseOf(event);
+  if (event.kind == EventKind::kMade) {
+    if (makers_.size() < kMakerLimit) {
+      makers_[event.value] = cause;
+    }
+    return;
+  }
   NoteScript(*cause);
   NoteFirstUse(event, *cause);
   if (event.kind == EventKind::kInitialized) {
@@ -174,6 +183,9 @@ void Analysis::State::OnEvent(const Event& event) {
     case EventKind::kEntered:
       OnDestroyedHandle(event.context, *cause);
       thread.entered = event.name;
+      break;
+    case EventKind::kStale:
+      OnStale(event, *cause);
       break;
     case EventKind::kCall:
       OnCall(event, cause, &thread);
@@ -409,6 +421,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       if (!ended_) {
         const CausePointer user = put != nullptr ? put : UserOf(DeviceOf(event), *cause, released);
         primaries_.Reset(DeviceOf(event), *cause, user.get());
+        contexts_.Reset(contexts_.PrimaryOf(DeviceOf(event)), cause);
       }
       break;
     case CallKind::kSetSetting: {
@@ -542,6 +555,38 @@ void Analysis::State::OnDestroyedHandle(ContextId context, const Cause& cause) {
   finding.before = contexts_.NoteOf(context);
   if (destroyed != nullptr) {
     finding.victim_chain = destroyed->chain;
+  }
+  Add(std::move(finding));
+}
+
+// Libraries that clean up when the process ends, after the contexts, are right.
+void Analysis::State::OnStale(const Event& event, const Cause& cause) {
+  const Caller* const holder = HolderOf(cause, parties_);
+  const bool has_kind = event.setting > 0 && event.setting < kObjectKinds;
+  if (holder == nullptr || ended_ || !has_kind) {
+    return;
+  }
+  const auto kind = static_cast<ObjectKind>(event.setting);
+  const auto known = makers_.find(event.old_value);
+  const Cause* made = known == makers_.end() ? nullptr : known->second.get();
+  const Caller* const maker = made == nullptr ? nullptr : HolderOf(*made, parties_);
+  // Their numbers are those of other contexts', too.
+  const bool is_number = kind == ObjectKind::kTexture || kind == ObjectKind::kSurface;
+  if (is_number && (maker == nullptr || maker->party != holder->party)) {
+    return;
+  }
+  Finding finding = FindingOf(FindingKind::kUsedAfterContext, cause, *holder);
+  finding.before = contexts_.NoteOf(event.context);
+  finding.device = finding.before.device;
+  finding.object.kind = kind;
+  if (maker != nullptr) {
+    finding.object.maker = made->PlaceOf(maker->frame);
+  }
+  if (const Cause* end = contexts_.EndOf(event.context)) {
+    finding.object.ended_by = end->call;
+    finding.object.ender = end->place();
+    finding.object.ended_on = end->thread;
+    finding.object.ended_ns = end->time_ns;
   }
   Add(std::move(finding));
 }

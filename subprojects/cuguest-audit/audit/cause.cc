@@ -49,17 +49,35 @@ bool Cause::Has(PartyId party) const {
                      [&](const Caller& caller) { return caller.party == party; });
 }
 
+const Caller* HolderOf(const Cause& cause, const Parties& parties) {
+  const auto holder =
+      std::find_if(cause.callers.rbegin(), cause.callers.rend(), [&](const Caller& caller) {
+        return !parties.ActsForCaller(cause.PlaceOf(caller.frame).object);
+      });
+  if (holder != cause.callers.rend()) {
+    return &*holder;
+  }
+  return cause.callers.empty() ? nullptr : &cause.callers.back();
+}
+
 Finding FindingOf(FindingKind kind, const Cause& cause) {
+  if (!cause.callers.empty()) {
+    return FindingOf(kind, cause, cause.callers.back());
+  }
+  // Of a chain without a party, which has no frame of its either.
+  return FindingOf(kind, cause, {0, 0, cause.chain->size()});
+}
+
+Finding FindingOf(FindingKind kind, const Cause& cause, const Caller& culprit) {
   Finding finding;
   finding.kind = kind;
   finding.call = cause.call;
-  finding.culprit = cause.place();
-  finding.culprit_frame = cause.frame();
-  if (!cause.callers.empty()) {
-    const std::uint64_t outermost = cause.callers.back().address;
+  finding.culprit = cause.PlaceOf(culprit.frame);
+  finding.culprit_frame = culprit.frame;
+  if (culprit.party != 0) {
     const auto returned =
         std::find_if(cause.chain->begin(), cause.chain->end(),
-                     [&](const Frame& frame) { return frame.address == outermost; });
+                     [&](const Frame& frame) { return frame.address == culprit.address; });
     finding.returned_frame = static_cast<std::size_t>(returned - cause.chain->begin());
   }
   finding.count = 1;

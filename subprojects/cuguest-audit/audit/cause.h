@@ -55,8 +55,14 @@ struct Cause {
   std::vector<Caller> callers;
 };
 
+// The caller that holds what the call is about. A library that acts for the owner of a handle of
+// its own, as libcublas.so does, is passed over for its caller. Null: it is not known who called.
+const Caller* HolderOf(const Cause& cause, const Parties& parties);
+
 // A finding of `kind` about the call, with no victim.
 Finding FindingOf(FindingKind kind, const Cause& cause);
+// The same, with one of the cause's callers as the culprit.
+Finding FindingOf(FindingKind kind, const Cause& cause, const Caller& culprit);
 
 // Makes the code that made the call `made` the victim of `cause`, of which the finding is.
 void SetVictim(const Cause& made, const Cause& cause, Finding* finding);

@@ -68,7 +68,7 @@ enum class Collecting : int {
 };
 
 inline constexpr char kChannelMemory[] = "cuguest-audit";           // the name of the memfd
-inline constexpr std::uint64_t kChannelMagic = 0x3230746964756163;  // "caudit02"
+inline constexpr std::uint64_t kChannelMagic = 0x3330746964756163;  // "caudit03"
 inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // unless asked otherwise: 2 MiB
 inline constexpr std::uint64_t kChannelPatienceNs = 2'000'000'000;
 inline constexpr std::size_t kMaxChannelAddress = 100;  // of kChannelVariable

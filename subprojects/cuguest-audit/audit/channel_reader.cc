@@ -288,7 +288,7 @@ class ChannelReader::Channel {
   bool TakeEvent(const OnEvent& on_event) {
     EventRecord record = {};
     if (!Take(body_, 0, &record)) return false;
-    if (record.kind > static_cast<std::uint8_t>(EventKind::kUnloaded)) return false;
+    if (record.kind > static_cast<std::uint8_t>(EventKind::kStale)) return false;
     TellExit(record.time_ns, on_event);
     Event event;
     event.kind = static_cast<EventKind>(record.kind);

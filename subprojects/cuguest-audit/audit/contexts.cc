@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "audit/call_rule.h"
+
 namespace cuguest::audit {
 
 const ContextFacts* Contexts::Find(ContextId id) const {
@@ -71,6 +73,25 @@ void Contexts::RemoveWorker(ContextId id, PartyId party) {
   if (found != facts_.end()) {
     found->second.workers.erase(party);
   }
+}
+
+void Contexts::Reset(ContextId id, std::shared_ptr<const Cause> reset) {
+  const auto found = facts_.find(id);
+  if (found != facts_.end()) {
+    found->second.reset = std::move(reset);
+  }
+}
+
+const Cause* Contexts::EndOf(ContextId id) const {
+  const ContextFacts* facts = Find(id);
+  if (facts == nullptr || facts->reset != nullptr) {
+    return facts == nullptr ? nullptr : facts->reset.get();
+  }
+  // Else it is only known that another one took its place.
+  const bool is_known =
+      facts->destroyed != nullptr && (IsDestruction(facts->destroyed->call) ||
+                                      KindOf(facts->destroyed->call) == CallKind::kReleasePrimary);
+  return is_known ? facts->destroyed.get() : nullptr;
 }
 
 void Contexts::Destroy(ContextId id, std::shared_ptr<const Cause> destroyed) {

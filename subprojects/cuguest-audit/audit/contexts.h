@@ -34,6 +34,7 @@ struct ContextFacts {
   bool after_others = false;               // when it was made there were some, all on other devices
   std::shared_ptr<const Cause> made;       // null: before the first event
   std::shared_ptr<const Cause> destroyed;  // null: it is there
+  std::shared_ptr<const Cause> reset;      // null: what was made in it is there as long as it is
   std::map<PartyId, Worker> workers;       // that have freed nothing there
 };
 
@@ -56,6 +57,9 @@ class Contexts {
   // It frees what it made.
   void RemoveWorker(ContextId id, PartyId party);
   void Destroy(ContextId id, std::shared_ptr<const Cause> destroyed);
+  void Reset(ContextId id, std::shared_ptr<const Cause> reset);
+  // The call that ended what the context had; null: it is not known.
+  [[nodiscard]] const Cause* EndOf(ContextId id) const;
   // Whether it was destroyed, and kDestroyedLimit others since.
   [[nodiscard]] bool IsForgotten(ContextId id) const {
     return id <= last_forgotten_ && Find(id) == nullptr;

@@ -63,7 +63,26 @@ enum class EventKind : std::uint8_t {
   kProcessEnd,   // by exit(); without one the process ended by a signal or _exit
   kInitialized,  // the call `name` initialises CUDA in the process
   kUnloaded,     // at the process's end: the object `value` is not loaded any more
+  kMade,   // the call `name` makes objects: `value` is the number of that place in the program
+  kStale,  // a call that may not return, or has failed: it is given an object of `context`, which
+           // is over; `setting` is its ObjectKind, `value` its handle or address and `old_value`
+           // who made it, as kMade has it, or 0
 };
+
+// What a context owns, and ends with it.
+enum class ObjectKind : std::uint8_t {
+  kNone,
+  kStream,
+  kEvent,
+  kMemory,      // of the device
+  kHostMemory,  // page-locked
+  kModule,
+  kFunction,  // of a module
+  kArray,
+  kTexture,
+  kSurface,
+};
+inline constexpr int kObjectKinds = 10;
 
 // Whether a call of the driver was a CUDA runtime's, which retains and releases primary contexts
 // for its callers.

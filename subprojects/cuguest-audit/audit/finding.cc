@@ -40,8 +40,14 @@ constexpr KindRow kKinds[] = {
     {FindingKind::kLeakedContext, "never destroyed a context", "leaked-context"},
     {FindingKind::kForbidden, "did what is forbidden", "forbidden-use"},
     {FindingKind::kNoisy, "made a call that failed", "noisy-call"},
+    {FindingKind::kUsedAfterContext, "used what was left of a context", "used-after-context"},
 };
 static_assert(std::size(kKinds) == kFindingKinds);
+
+constexpr const char* kObjects[] = {
+    "nothing", "stream",   "event", "device memory", "page-locked memory",
+    "module",  "function", "array", "texture",       "surface"};
+static_assert(std::size(kObjects) == kObjectKinds);
 
 constexpr bool InOrder() {
   for (std::size_t i = 0; i < kFindingKinds; ++i) {
@@ -91,6 +97,8 @@ void AddChain(const char* title, const Chain& chain, const std::vector<Object>& 
 
 const char* Name(FindingKind kind) { return kKinds[static_cast<std::size_t>(kind)].name; }
 
+const char* Name(ObjectKind kind) { return kObjects[static_cast<std::size_t>(kind)]; }
+
 const char* Identifier(FindingKind kind) {
   return kKinds[static_cast<std::size_t>(kind)].identifier;
 }
@@ -117,6 +125,16 @@ std::string Text(const Finding& finding, const std::vector<Object>& objects) {
   if (finding.setting >= 0 || finding.kind == FindingKind::kChangedSetting) {
     text += "  setting " + std::to_string(finding.setting) + ", " + Hexadecimal(finding.value) +
             " instead of " + Hexadecimal(finding.old_value) + "\n";
+  }
+  if (finding.object.kind != ObjectKind::kNone) {
+    const ObjectNote& object = finding.object;
+    text += std::string("  object ") + Name(object.kind) + " by " +
+            PlaceText(object.maker.object, object.maker.offset, objects) + "\n";
+    if (!object.ended_by.empty()) {
+      text += "  ended by " + object.ended_by + " of " +
+              PlaceText(object.ender.object, object.ender.offset, objects) + " in thread " +
+              std::to_string(object.ended_on) + " at " + std::to_string(object.ended_ns) + " ns\n";
+    }
   }
   if (!finding.cause.call.empty()) {
     text += std::string("  after ") + Identifier(finding.cause.kind) + " by " + finding.cause.call +

@@ -40,8 +40,9 @@ enum class FindingKind : std::uint8_t {
   kLeakedContext,         // a context of a library that was unloaded was never destroyed
   kForbidden,             // what the user forbids
   kNoisy,                 // a call that failed
+  kUsedAfterContext,      // an object of a context that is over was given to a call
 };
-inline constexpr std::size_t kFindingKinds = 22;
+inline constexpr std::size_t kFindingKinds = 23;
 
 // For people: "leaked push".
 const char* Name(FindingKind kind);
@@ -61,6 +62,19 @@ struct ContextNote {
   bool primary = false;
   Place creator;  // what called the creating function
 };
+
+// An object of a context that is over, of Finding::before, and how that ended.
+struct ObjectNote {
+  ObjectKind kind = ObjectKind::kNone;  // kNone: the finding is about no object
+  Place maker;                          // what made the call that made it; object 0: not known
+  std::string ended_by;                 // the call that ended the context; empty: not known
+  Place ender;                          // what made that call
+  std::uint32_t ended_on = 0;           // thread
+  std::uint64_t ended_ns = 0;
+};
+
+// For people: "stream".
+const char* Name(ObjectKind kind);
 
 // What tells one finding of a process from the others of the same victim.
 struct FindingRef {
@@ -88,6 +102,7 @@ struct Finding {
   int setting = -1;        // as Event has them
   std::uint64_t value = 0;
   std::uint64_t old_value = 0;
+  ObjectNote object;
   // Never null. `chain` is that of the call, and `victim_frame` the victim's frame in it, or its
   // size if the victim was not among the callers; then `victim_chain` is of the call that made the
   // victim one: the push of the context, the retain, the beginning of the capture.

@@ -15,9 +15,9 @@ constexpr char kMagic[] = "cuguest-audit-log ";
 constexpr char kEnd[] = "end";
 constexpr std::size_t kLongestLine = std::size_t{1} << 22;
 
-constexpr const char* kEventKinds[] = {"call",        "entered",     "check",
-                                       "context",     "used",        "thread_end",
-                                       "process_end", "initialized", "unloaded"};
+constexpr const char* kEventKinds[] = {"call",     "entered",    "check",       "context",
+                                       "used",     "thread_end", "process_end", "initialized",
+                                       "unloaded", "made",       "stale"};
 
 std::string Escaped(const std::string& text) {
   std::string escaped;
@@ -468,7 +468,8 @@ std::string LogReader::ReadLine(std::string_view line) {
       return "not a log of cuguest-audit";
     }
     const std::string_view version = line.substr(magic.size());
-    return version == std::to_string(kLogVersion)
+    // The first version had no objects.
+    return version == std::to_string(kLogVersion) || version == "1"
                ? ""
                : "the log's version is " + std::string(version) + ", and this reads " +
                      std::to_string(kLogVersion);

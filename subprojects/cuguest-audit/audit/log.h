@@ -2,7 +2,7 @@
 //
 // The events of an audit as text, to be looked at and to be analysed again.
 //
-//     cuguest-audit-log 1
+//     cuguest-audit-log 2
 //     process 1 4711 4700 - 81264003712 /usr/bin/python3
 //     source cupti
 //     object 1 - /usr/bin/python3
@@ -46,7 +46,7 @@
 
 namespace cuguest::audit {
 
-inline constexpr int kLogVersion = 1;
+inline constexpr int kLogVersion = 2;
 inline constexpr std::size_t kLogChains =
     4096;  // of a process that are known by number at one time
 

@@ -165,6 +165,11 @@ bool Parties::IsPython(std::uint32_t object) const {
   return object < objects_.size() && !objects_[object].function.empty();
 }
 
+bool Parties::ActsForCaller(std::uint32_t object) const {
+  return object < objects_.size() &&
+         RoleOf(objects_[object].soname, objects_[object].path) == SystemRole::kToolkit;
+}
+
 PartyId Parties::Of(std::uint32_t object) const {
   return object < parties_.size() ? parties_[object] : 0;
 }

@@ -43,6 +43,8 @@ class Parties {
   [[nodiscard]] PartyId Of(std::uint32_t object) const;
   // Whether its code is written in Python.
   [[nodiscard]] bool IsPython(std::uint32_t object) const;
+  // Whether what it does with objects is its caller's doing, who holds a handle of its.
+  [[nodiscard]] bool ActsForCaller(std::uint32_t object) const;
   // What runs that; 0: there is none.
   [[nodiscard]] PartyId interpreter() const { return interpreter_; }
   // The first object with the same code: of the same build id and file name, whatever the folder,

@@ -18,6 +18,7 @@ enum class SystemRole : std::uint8_t {
   kDriver,       // libcuda.so.1 and the libraries that come with it
   kRuntime,      // libcudart.so
   kTool,         // CUPTI, the sanitizer, the collector
+  kToolkit,      // libcublas.so and the like, which act for the owner of a handle of theirs
   kPassesOn,     // the C and C++ libraries, the loader, OpenMP, libffi, sanitizers, cuguest
   kInterpreter,  // of Python
 };

@@ -166,6 +166,17 @@ CAPTURES = [
     captured("", "limit-and-back:4096", "relaxed:own:limit-and-back:4096", "cuCtxSetLimit"),
     captured("", "make-graph", "relaxed:own:make-graph", "cuGraphInstantiate"),
 ]
+NOTED = "host:set:h liba.so:do:[own:note-id:h,own:make:pinned] host:set:o host:destroy:h "
+LEFT_OVER = [
+    Case("used-after-context", "a call that frees", "host:set:h liba.so:make:pinned host:set:o host:destroy:h "
+         "liba.so:drop:pinned host:work",
+         "host:set:h liba.so:make:pinned liba.so:drop:pinned host:set:o host:destroy:h host:is-current:o host:work"),
+    Case("used-after-context", "a call that frees", NOTED + "liba.so:drop:pinned host:work",
+         NOTED + "liba.so:while-noted:[h,own:drop:pinned] host:is-current:o host:work"),
+    Case("used-after-context", "", NOTED + "liba.so:query:pinned host:work",
+         NOTED + "liba.so:do:[own:while-noted:[h,own:query:pinned],own:make:pinned,own:query:pinned,own:drop:pinned] "
+         "host:is-current:o host:work"),
+]
 PROCESSES = [
     of("forked-child", "", "host:fork:liba.so:work", "host:spawn:[host:set:h,liba.so:work]"),
     Case("after-shutdown", "", "after-shutdown host:set:h host:work",
@@ -174,4 +185,4 @@ PROCESSES = [
     of("noisy-call", "", "liba.so:pop", "liba.so:unless-nothing-is-current:own:pop", begin="", end=" host:set:h host:work",
        options="--noise"),
 ]
-CASES = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *CAPTURES, *PROCESSES]
+CASES = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *CAPTURES, *LEFT_OVER, *PROCESSES]

@@ -44,7 +44,7 @@ def calls_of_actions():
         inner = {other for other in bodies if other not in (name, *seen) and re.search(rf"\b{other}\(", bodies[name])}
         return set(FUNCTION.findall(bodies[name])).union(*[calls(other, (name, *seen)) for other in inner])
 
-    return {action: calls(name) for action, name in re.findall(r'\{"([\w-]+)", (\w+)\}', text)}
+    return {action: calls(name) for action, name in re.findall(r'\{"([\w-]+)", (\w+)\}', text) if name in bodies}
 
 
 class Run:

@@ -255,8 +255,9 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
   BOOST_TEST(ErrorIn(begin + "end\nend\n") == "line 5: there is more behind the end");
   BOOST_TEST(ErrorIn("") == "line 1: there is none: not a log of cuguest-audit");
   BOOST_TEST(ErrorIn("ELF\n") == "line 1: not a log of cuguest-audit");
-  BOOST_TEST(ErrorIn("cuguest-audit-log 2\n") ==
-             "line 1: the log's version is 2, and this reads 1");
+  BOOST_TEST(ErrorIn("cuguest-audit-log 3\n") ==
+             "line 1: the log's version is 3, and this reads 2");
+  BOOST_TEST(ErrorIn("cuguest-audit-log 2\nend\n") == "");
   BOOST_TEST(ErrorIn("cuguest-audit-log 1\nobject 1 - /bin/host\n") ==
              "line 2: no process has begun");
   for (const auto& [line, error] : std::initializer_list<std::pair<const char*, const char*>>{

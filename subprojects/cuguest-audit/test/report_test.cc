@@ -142,6 +142,34 @@ BOOST_AUTO_TEST_CASE(a_victim_that_did_not_call_has_a_chain) {
       text, "      by app  main\n    the victim:\n      at libmine.so  Retain (Retain.cc:9)\n"));
 }
 
+BOOST_AUTO_TEST_CASE(an_object_has_maker_and_end) {
+  NamedFinding named = Replaced();
+  named.finding.kind = FindingKind::kUsedAfterContext;
+  named.finding.call = "cuEventQuery";
+  named.victim = {};
+  named.finding.object.kind = ObjectKind::kEvent;
+  named.maker = In("/opt/libmine.so", "Begin", 5);
+  named.finding.object.maker = {1, 1};
+  const std::string of_event =
+      "    of:     event of context 7 (device 0, created by libmine.so in Create), made by "
+      "libmine.so  Begin (Begin.cc:5)\n";
+  const std::string unknown = ReportText(Of(named));
+  BOOST_TEST(Has(unknown, of_event));
+  BOOST_TEST(unknown.find("ended:") == std::string::npos);
+  named.finding.object.ended_by = "cuCtxDestroy";
+  named.finding.object.ended_on = 2;
+  named.finding.object.ended_ns = 1'500'000;
+  named.ender = In("/bin/app", "Stop", 3);
+  BOOST_TEST(Has(ReportText(Of(named)), of_event + "    ended:  by app  Stop (Stop.cc:3), with "
+                                                   "cuCtxDestroy on thread 2 at 1.500 ms\n"));
+  const std::string json = ReportJson(Of(named));
+  for (const char* member :
+       {"\"kind\": \"event\"", "\"maker\": {", "\"ender\": {", "\"ended_by\": \"cuCtxDestroy\"",
+        "\"ended_thread\": 2", "\"ended_ns\": 1500000"}) {
+    BOOST_TEST(Has(json, member));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(long_chains_are_cut) {
   NamedFinding named = Replaced();
   named.chain.insert(named.chain.begin() + 1, 40, In("/lib/libtorch.so", "Recurse"));

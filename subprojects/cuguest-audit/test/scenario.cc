@@ -126,7 +126,7 @@ std::string LogOf(std::string_view scenario, bool forked) {
         fields += " " + word;
       } else if (word == "check" || word == "entered" || word == "context" || word == "used" ||
                  word == "thread_end" || word == "process_end" || word == "initialized" ||
-                 word == "unloaded") {
+                 word == "unloaded" || word == "made" || word == "stale") {
         kind = word;
       } else {
         name = word;

@@ -9,6 +9,8 @@ the program, "-" for no victim, " x3" for three times, " in 2 processes", " afte
 import dataclasses
 import typing
 
+import object_rows
+
 
 @dataclasses.dataclass
 class Row:
@@ -396,6 +398,8 @@ NEEDS = {
     "leaked-context": ("liba.so:do:[own:create,own:pop],host:unload:liba.so", "-", "--leaks=yes", ["context cuCtxCreate", "unloaded"]),
     "forbidden-use": ("liba.so:malloc", "-", "--forbid=api:cudaMalloc", ["call cudaMalloc"]),
     "noisy-call": ("liba.so:pop,host:set:h,host:sync", "host", "--noise", ["call cuCtxPopCurrent"]),
+    "used-after-context": ("host:set:h,liba.so:make:pinned,host:set:o,host:destroy:h,liba.so:drop:pinned", "-", "",
+                           ["made cuMemHostAlloc", DESTROY, "stale cuMemFreeHost"]),
 }
 PLACES = {
     "": "host:do:[{}]",
@@ -405,7 +409,9 @@ PLACES = {
 }
 NEEDED = [
     *[Row(kind + where, place.format(words), f"{kind} liba.so>{victim}", options=options, events=events)
-      for kind, (words, victim, options, events) in NEEDS.items() for where, place in PLACES.items()],
+      for kind, (words, victim, options, events) in NEEDS.items() for where, place in PLACES.items()
+      # A child has nothing of its parent's, and cannot make anything, but on the simulation.
+      if kind != "used-after-context" or "child" not in where],
     # By the first call of a child.
     Row("a destroyed context that a child uses first", "host:set:o host:destroy:h host:_Fork:liba.so:push:h",
         "used-destroyed-context liba.so>-", events=["entered cuCtxPushCurrent"]),
@@ -417,4 +423,5 @@ NEEDED = [
     Row("a forbidden call of a process and of its child", "liba.so:ask-for-version host:_Fork:liba.so:ask-for-version",
         "forbidden-use liba.so>- x2 in 2 processes", options="--forbid=api:cuDriver*", events=["call cuDriverGetVersion"]),
 ]
-ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *SCOPE, *NEEDED]
+OBJECTS = object_rows.object_rows(Row)
+ROWS = [*ON_THE_STACK, *PRIMARIES, *CONTEXTS, *ENDS, *PROCESSES, *LIBRARIES, *OPTIONS, *LOGS, *NOISE, *NOTHING, *SCOPE, *NEEDED, *OBJECTS]

@@ -31,7 +31,7 @@ libraries = base / "libraries"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CUDASIM_", "CUGUEST_"))}
 ENVIRONMENT.update(LD_LIBRARY_PATH=f"{libraries}:{pathlib.Path(hostile).parent}:{simdir}", PYTHON=sys.executable,
                    COMMAND=command, PROGRAM=host)
-EVENTS = ("call", "entered", "check", "context", "used", "process_end", "initialized", "unloaded")
+EVENTS = ("call", "entered", "check", "context", "used", "process_end", "initialized", "unloaded", "made", "stale")
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -192,7 +192,7 @@ if missing:
     sys.exit(f"no row finds {missing}")
 rows = [row for row in truth_table.ROWS if not names or row.name in names]
 passed = failed = skipped = 0
-with concurrent.futures.ThreadPoolExecutor(2) as pool:
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
     for row, case in zip(rows, pool.map(lambda row: Case(row).run(), rows)):
         if case is None:
             skipped += 1

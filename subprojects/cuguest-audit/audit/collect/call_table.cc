@@ -23,6 +23,20 @@ bool Matches(const char* pattern, const char* text) {
   return *text != '\0' && (*pattern == '?' || *pattern == *text) && Matches(pattern + 1, text + 1);
 }
 
+// "StreamQuery" of "cudaStreamQuery".
+const char* WithoutPrefix(Domain domain, const char* name) {
+  const std::size_t prefix = domain == Domain::kDriver ? 2 : 4;
+  return std::strlen(name) > prefix ? name + prefix : "";
+}
+
+bool MakesOrFrees(const ObjectRule& rule) {
+  bool makes = false;
+  for (const char* letter = rule.arguments; *letter != '\0'; ++letter) {
+    makes = makes || (IsMadeAt(*letter) && HasKnownOwner(*letter));
+  }
+  return makes || rule.frees;
+}
+
 }  // namespace
 
 bool MatchesOneOf(const char* patterns, const char* text) {
@@ -54,6 +68,8 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->counts = kind == CallKind::kRetainPrimary || kind == CallKind::kReleasePrimary;
   info->creates = kind == CallKind::kCreate;
   info->makes_current = kind == CallKind::kPush || kind == CallKind::kSetCurrent;
+  info->objects = FindObjectRule(domain_ == Domain::kDriver, WithoutPrefix(domain_, base));
+  info->makes_or_frees = info->objects != nullptr && MakesOrFrees(*info->objects);
   info->is_watched = MatchesOneOf(watched_calls, base);
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "audit/call_rule.h"
+#include "audit/collect/object_rule.h"
 
 namespace cuguest::audit {
 
@@ -31,6 +32,8 @@ struct CallInfo {
   bool makes_current = false;  // cuCtxPushCurrent, cuCtxSetCurrent: the one that is named
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};
+  const ObjectRule* objects = nullptr;            // null: it is given no object of a context
+  bool makes_or_frees = false;                    // such objects
   bool is_watched = false;                        // by its name
   mutable std::atomic<std::uint32_t> told_in{0};  // likewise: in which its first call was an event
   std::uint32_t number = 0;                       // of the name, in the channel

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +22,9 @@
 #include "audit/collect/channel_writer.h"
 #include "audit/collect/clock.h"
 #include "audit/collect/context_table.h"
+#include "audit/collect/maker_table.h"
 #include "audit/collect/object_table.h"
+#include "audit/collect/owned_objects.h"
 #include "audit/collect/python_stack.h"
 #include "audit/event.h"
 
@@ -54,6 +57,8 @@ struct Thread {
   const CallInfo* outer = nullptr;
   std::uint64_t before = 0;
   int mode = 0;
+  bool is_among_dead = false;  // see Note [Objects of a context that is over]
+  OwnedObject suspect;         // likewise; kNone: nothing
 
   std::uint64_t last_used = 0;  // a context for which there was a kUsed
 
@@ -72,6 +77,9 @@ ChannelWriter writer;
 ObjectTable objects;
 ContextTable contexts;
 SettingTable settings;
+OwnedObjects owned;
+MakerTable makers;
+std::atomic<bool> is_drop_told{false};     // of `owned`
 char parents_address[kMaxChannelAddress];  // empty: there is no channel for children
 char source_name[32];
 bool is_noise_told = false;  // before the first call
@@ -172,6 +180,7 @@ void EndThread(void* data);
 void BecomeForked() {
   writer.Forget();
   objects.UnlockInChild();
+  owned.Close();
   channel_epoch.fetch_add(1);
   next_thread.store(1);
   for (std::atomic<std::uint64_t>& told : told_work) told.store(0, std::memory_order_relaxed);
@@ -289,8 +298,8 @@ void NameThread(const Thread& thread) {
   }
 }
 
-// `info` and `chain` may be null.
-void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
+// `info` and `chain` may be null. False if it was dropped.
+bool Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
            EventRecord* event) {
   event->time_ns = thread.clock.Now();
   const bool is_named = thread.told_in == thread.epoch ||
@@ -302,7 +311,7 @@ void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
     event->chain = thread.chains.NumberOf(chain);
     event->chain_generation = chain->generation;
   }
-  writer.WriteEvent(*event);
+  return writer.WriteEvent(*event);
 }
 
 // The last one of the thread, after other destructors of its end, which may call CUDA.
@@ -463,6 +472,149 @@ void Check(Thread* thread, const ReportedCall& call) {
   Write(*thread, call.info, chain, &event);
 }
 
+template <typename Type>
+Type ReadArgument(const void* at) {
+  Type value = {};
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+// The number of the code that makes objects by this call, which the channel is told once.
+std::uint32_t MakerOf(Thread* thread, const ReportedCall& call) {
+  const CachedChain* chain = Capture(thread, call.frame);
+  if (chain == nullptr) return 0;
+  const std::uint32_t number =
+      makers.NumberOf(call.info->number, chain->frames, chain->frame_count);
+  if (number == 0 || makers.IsTold(number)) return number;
+  EventRecord event = MakeEvent(*thread, EventKind::kMade);
+  event.value = number;
+  event.after = call.context;
+  if (Write(*thread, call.info, chain, &event)) makers.SetTold(number);
+  return number;
+}
+
+// The context that owns what a call has made at an argument of that letter; 0: it is not known.
+std::uint64_t OwnerOf(char letter, std::uint64_t context, std::uint64_t module) {
+  if (!HasKnownOwner(letter)) return 0;
+  if (letter == 's') return context;
+  OwnedObject of_function;
+  if (letter == 'f') {
+    return owned.FindLiving(ObjectKind::kModule, module, &of_function) ? of_function.context : 0;
+  }
+  return contexts.OwnerOf(context);
+}
+
+// Of a call that succeeded.
+void NoteObjects(Thread* thread, const ReportedCall& call) {
+  const ObjectRule& rule = *call.info->objects;
+  OwnedObject object;
+  object.size = 1;
+  std::uint64_t context = call.context;
+  char made_at = '\0';
+  bool is_first = true;
+  ForEachArgument(rule.arguments, call.pointers, call.structure, [&](char letter, const void* at) {
+    const auto word = ReadArgument<std::uint64_t>(at);
+    if (rule.frees && is_first) owned.Free(KindOfLetter(letter), word, call.context);
+    if (letter == 'n') object.size *= word;
+    if (letter == 'C') context = contexts.IdOf(ReadArgument<const void*>(at));
+    if (letter == 'M') object.parent = word;
+    if (IsMadeAt(letter) && word != 0) {
+      made_at = letter;
+      object.begin = ReadArgument<std::uint64_t>(ReadArgument<const void*>(at));
+    }
+    is_first = false;
+  });
+  if (made_at == '\0' || object.begin == 0) return;
+  object.kind = KindOfLetter(made_at);
+  object.size = std::max<std::uint64_t>(object.size, 1);
+  object.context = OwnerOf(made_at, context, object.parent);
+  if (object.context != 0) object.maker = MakerOf(thread, call);
+  owned.Make(object);
+}
+
+// The kernel reads the set of signals before it refuses what is to be done with it.
+bool IsUnreadable(std::uint64_t address) {
+  constexpr int kNothingToDo = ~0;
+  constexpr std::size_t kSet = 8;
+  const int error = errno;
+  const long code = syscall(SYS_rt_sigprocmask, kNothingToDo, address / kSet * kSet, nullptr, kSet);
+  const bool is_unreadable = code < 0 && errno == EFAULT;
+  errno = error;
+  return is_unreadable;
+}
+
+// The stream of a CUlaunchConfig or a cudaLaunchConfig_t.
+std::uint64_t StreamOfLaunch(const void* at) {
+  constexpr std::size_t kStream = 32;
+  const auto* config = ReadArgument<const char*>(at);
+  return config != nullptr ? ReadArgument<std::uint64_t>(config + kStream) : 0;
+}
+
+// Whether the driver may not return from a call that is given a dead object of that kind. Of others
+// it says that they are none.
+bool MayAbort(ObjectKind kind) {
+  return kind == ObjectKind::kStream || kind == ObjectKind::kEvent || kind == ObjectKind::kModule ||
+         kind == ObjectKind::kArray;
+}
+
+// Whether the argument is a dead object. `is_certain`: before the call says so.
+bool IsDead(char letter, const void* at, OwnedObject* object, bool* is_certain) {
+  if (letter == 'K') {
+    *is_certain = true;
+    return owned.FindDead(ObjectKind::kStream, StreamOfLaunch(at), object);
+  }
+  if (letter == '3' || letter == ',' || IsMadeAt(letter)) return false;
+  const auto word = ReadArgument<std::uint64_t>(at);
+  if (letter != 'P') {
+    const ObjectKind kind = KindOfLetter(letter);
+    *is_certain = MayAbort(kind);
+    return kind != ObjectKind::kNone && owned.FindDead(kind, word, object);
+  }
+  *is_certain = owned.FindDead(ObjectKind::kHostMemory, word, object) && IsUnreadable(word);
+  return *is_certain || owned.FindDead(ObjectKind::kMemory, word, object);
+}
+
+EventRecord MakeStale(const Thread& thread, const OwnedObject& object) {
+  EventRecord event = MakeEvent(thread, EventKind::kStale);
+  event.context = object.context;
+  event.setting = static_cast<std::int32_t>(object.kind);
+  event.value = object.begin;
+  event.old_value = object.maker;
+  return event;
+}
+
+// Whether there is something to look at when the call returns.
+__attribute__((noinline)) bool EnterAmongDead(Thread* thread, const ReportedCall& call) {
+  thread->suspect.kind = ObjectKind::kNone;
+  if (call.info->objects == nullptr) return false;
+  OwnedObject certain;
+  bool makes = false;
+  ForEachArgument(call.info->objects->arguments, call.pointers, call.structure,
+                  [&](char letter, const void* at) {
+                    OwnedObject object;
+                    bool is_certain = false;
+                    makes = makes || IsMadeAt(letter);
+                    if (!IsDead(letter, at, &object, &is_certain)) return;
+                    if (is_certain && certain.kind == ObjectKind::kNone) certain = object;
+                    if (!is_certain) thread->suspect = object;
+                  });
+  if (certain.kind == ObjectKind::kNone) return makes || thread->suspect.kind != certain.kind;
+  thread->suspect.kind = ObjectKind::kNone;
+  thread->is_busy = true;
+  Join(thread);
+  EventRecord event = MakeStale(*thread, certain);
+  event.after = call.context;
+  Write(*thread, call.info, Capture(thread, call.frame), &event);
+  thread->is_busy = false;
+  return makes;
+}
+
+// Whether the result says that an argument is none: CUDA_ERROR_INVALID_VALUE, INVALID_HANDLE or
+// CONTEXT_IS_DESTROYED, cudaErrorInvalidHostPointer or InvalidDevicePointer.
+bool IsOfArguments(int result) {
+  return result == 1 || result == 16 || result == 17 || result == 400 || result == 709;
+}
+
 // What is not settled by a few comparisons.
 __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& call) {
   thread->is_busy = true;
@@ -474,6 +626,14 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
       (call.info->is_watched && call.info->told_in.exchange(thread->epoch) != thread->epoch);
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
   const bool is_first_work = IsFirstWork(thread, call);
+  if (thread->suspect.kind != ObjectKind::kNone && IsOfArguments(call.result)) {
+    EventRecord stale = MakeStale(*thread, thread->suspect);
+    WriteCall(thread, call, EventKind::kStale, &stale);
+  }
+  thread->suspect.kind = ObjectKind::kNone;
+  if (call.result == 0 && (call.info->makes_or_frees || thread->is_among_dead)) {
+    NoteObjects(thread, call);
+  }
   if (IsFirstOfCaller(thread, call) || is_first_work) {
     WriteCall(thread, call, EventKind::kUsed, &event);
   }
@@ -497,6 +657,16 @@ void LeaveInner(Thread* thread, ReportedCall call) {
   event.runtime = static_cast<std::uint8_t>(Runtime::kOwn);
   if (Judge(*thread, call, &event)) WriteCall(thread, call, EventKind::kCall, &event);
   thread->is_busy = false;
+}
+
+// Of a context that is over.
+void EndObjects(std::uint64_t context) {
+  owned.End(context);
+  if (owned.HasDropped() && !is_drop_told.exchange(true)) {
+    writer.WriteNote(RecordKind::kLimit,
+                     "more than 65536 objects of contexts lived, or were left of those that are "
+                     "over: what uses further ones after their context is not found");
+  }
 }
 
 // Null: the source does not show it. Calls of the classes that are looked at when they begin have
@@ -618,6 +788,7 @@ void Collector::OnEnter(const ReportedCall& call) {
   thread->outer_frame = call.frame;
   thread->outer = call.info;
   thread->before = call.context;
+  thread->is_among_dead = owned.HasDead() && EnterAmongDead(thread, call);
   const CallClass call_class = call.info->rule->call_class;
   if (call_class == CallClass::kStack || call_class == CallClass::kCaptureMode) {
     EnterSlowly(thread, call);
@@ -635,25 +806,29 @@ void Collector::OnLeave(const ReportedCall& call) {
   const bool is_to_tell =
       call.info->is_watched && call.info->told_in.load(std::memory_order_relaxed) !=
                                    channel_epoch.load(std::memory_order_relaxed);
+  const bool has_objects = call.info->makes_or_frees || thread->is_among_dead;
   const bool is_plain = call_class == CallClass::kCommon ||
                         (call_class == CallClass::kWork && call.context == thread->last_used) ||
                         call_class == CallClass::kRuntimeChoice ||
                         call_class == CallClass::kPeekError ||
                         (call_class == CallClass::kClearError && call.result == 0);
   const std::uint32_t depth = call.info->depth.load(std::memory_order_relaxed);
-  if (is_plain && !is_to_tell && call.result == 0 && call.context == thread->before && depth != 0 &&
-      call.frame + depth < thread->watch) {
+  if (is_plain && !is_to_tell && !has_objects && call.result == 0 &&
+      call.context == thread->before && depth != 0 && call.frame + depth < thread->watch) {
     return;
   }
   LeaveSlowly(thread, call);
 }
 
 void Collector::OnContextCreated(const ReportedContext& context) {
+  const std::uint64_t former = contexts.IdOf(context.handle);
   contexts.NoteCreated(context.handle, context.id);
   Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
   if (thread == nullptr || thread->is_busy) return;
   thread->is_busy = true;
   Join(thread);
+  if (former != context.id) EndObjects(former);
+  contexts.NoteOwner(context.id, context.device, context.primary, context.is_green);
   EventRecord event = MakeEvent(*thread, EventKind::kContext);
   event.context = context.id;
   event.device = context.device;
@@ -675,7 +850,14 @@ void Collector::OnInitialized(std::uintptr_t frame) {
   thread->is_busy = false;
 }
 
-void Collector::OnContextDestroyed(const void* handle) { contexts.NoteDestroyed(handle); }
+void Collector::OnContextDestroyed(const void* handle) {
+  contexts.NoteDestroyed(handle);
+  Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
+  if (thread == nullptr || thread->is_busy) return;
+  thread->is_busy = true;
+  EndObjects(contexts.IdOf(handle));
+  thread->is_busy = false;
+}
 
 std::uint64_t Collector::NextId() {
   static std::atomic<std::uint64_t> next{1};

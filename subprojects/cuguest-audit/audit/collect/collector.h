@@ -49,6 +49,17 @@
 // - forbidden-use: the initialisation, each context, the first call of each function that is
 //   watched
 // - noisy-call: each call that fails, after TellNoise()
+// - used-after-context: who makes an object that a context owns, and the call that is given one
+//   whose context is over
+//
+// Note [Objects of a context that is over]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// While there are objects whose context is over, calls are looked at before they are made: one that
+// is given a stream, an event, a module or an array of them may not return, and is an event at
+// once. So is one that is to copy page-locked memory which is not there any more. For other memory,
+// functions and textures the driver's answer decides: only where it says that the argument is none
+// is it certain that nothing else was there by then. Where there are none such objects, a call asks
+// one number for that.
 //
 // Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
 // where there is no channel.
@@ -78,6 +89,7 @@ struct ReportedContext {
   std::uint64_t id = 0;
   int device = -1;
   bool primary = false;
+  bool is_green = false;  // or the primary context of one that is made
   std::uintptr_t frame = 0;
 };
 

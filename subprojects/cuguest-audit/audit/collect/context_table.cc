@@ -40,6 +40,19 @@ std::uint64_t ContextTable::IdOf(const void* handle) const { return Look(handle)
 
 bool ContextTable::IsDestroyed(const void* handle) const { return (Look(handle) & kDead) != 0; }
 
+void ContextTable::NoteOwner(std::uint64_t id, int device, bool is_primary, bool is_green) {
+  if (id >= kMaxUsed) return;
+  const bool is_known = device >= 0 && device < kMaxDevices;
+  std::uint64_t owner = is_green ? 0 : id;
+  if (is_known && is_green) owner = primaries_[device].load(std::memory_order_relaxed);
+  if (is_known && is_primary && !is_green) primaries_[device].store(id, std::memory_order_relaxed);
+  owners_[id].store(owner, std::memory_order_relaxed);
+}
+
+std::uint64_t ContextTable::OwnerOf(std::uint64_t id) const {
+  return id < kMaxUsed ? owners_[id].load(std::memory_order_relaxed) : 0;
+}
+
 bool ContextTable::NoteUsed(std::uint64_t id) {
   if (id == 0 || id >= kMaxUsed) return false;
   const std::uint64_t bit = std::uint64_t{1} << (id % 64);

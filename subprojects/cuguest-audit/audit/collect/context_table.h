@@ -26,12 +26,18 @@ class ContextTable {
   // False also for what never was a context.
   bool IsDestroyed(const void* handle) const;
 
+  // Which context owns what is made in that one, but for streams: itself, or of a green one the
+  // device's primary context, the last of which that was told. 0: it is not known.
+  void NoteOwner(std::uint64_t id, int device, bool is_primary, bool is_green);
+  std::uint64_t OwnerOf(std::uint64_t id) const;
+
   // Whether this is the first call for that context. Ids count up from 1; beyond kMaxUsed all count
   // as used.
   bool NoteUsed(std::uint64_t id);
 
  private:
   static constexpr std::size_t kMaxHandles = 8192;
+  static constexpr int kMaxDevices = 64;
   static constexpr std::uint64_t kMaxUsed = 1 << 18;
   static constexpr std::uint64_t kDead = std::uint64_t{1} << 63;
 
@@ -44,6 +50,8 @@ class ContextTable {
 
   Place places_[kMaxHandles];
   std::atomic<std::uint64_t> used_[kMaxUsed / 64] = {};
+  std::atomic<std::uint64_t> owners_[kMaxUsed] = {};  // by id
+  std::atomic<std::uint64_t> primaries_[kMaxDevices] = {};
 };
 
 // The last values that calls set or asked for, to tell what a call replaces. Values may be

@@ -11,13 +11,19 @@ namespace {
 
 CallTable driver_calls{Domain::kDriver};
 CallTable runtime_calls{Domain::kRuntime};
-// The driver's call that the thread is in. Contexts that others than these create are primary.
+// The calls of the driver and of the runtime that the thread is in. Contexts that others than
+// CreatesAContext() says create are primary.
 __attribute__((tls_model("initial-exec"))) thread_local const CallInfo* driver_call = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local const CallInfo* runtime_call = nullptr;
 
 bool CreatesAContext(const CallInfo* info) {
   return info != nullptr && (std::strcmp(info->name, "cuCtxCreate") == 0 ||
                              std::strcmp(info->name, "cuGreenCtxCreate") == 0 ||
                              std::strcmp(info->name, "cuCtxFromGreenCtx") == 0);
+}
+
+bool IsOfGreenContexts(const CallInfo* info) {
+  return info != nullptr && std::strstr(info->name, "Green") != nullptr;
 }
 
 std::uint64_t CurrentAtEntry(const CallbackInterface& interface, const CallbackData& data) {
@@ -48,12 +54,12 @@ void OnCall(const CallbackInterface& interface, int domain, std::uint32_t id,
   call.structure = data.parameters;
   call.frame = frame;
   if (data.site == 0) {
-    if (is_driver) driver_call = info;
+    (is_driver ? driver_call : runtime_call) = info;
     call.context = CurrentAtEntry(interface, data);
     Collector::OnEnter(call);
     return;
   }
-  if (is_driver) driver_call = nullptr;
+  (is_driver ? driver_call : runtime_call) = nullptr;
   if (data.result != nullptr) std::memcpy(&call.result, data.result, sizeof(call.result));
   call.context = CurrentAfter(interface, *info, data, call.result);
   Collector::OnLeave(call);
@@ -70,6 +76,7 @@ void OnResource(const CallbackInterface& interface, std::uint32_t id, const Reso
       interface.get_context_id != nullptr && interface.get_context_id(data.context, &number) == 0;
   context.id = is_told ? number : Collector::NextId();
   context.primary = !CreatesAContext(driver_call);
+  context.is_green = IsOfGreenContexts(driver_call) || IsOfGreenContexts(runtime_call);
   context.frame = frame;
   std::uint32_t device = 0;
   if (interface.tells_device) {

@@ -45,6 +45,7 @@ void OnContextCreated(const cudasimContext* context) {
   report.id = context->id;
   report.device = context->device;
   report.primary = context->kind == cudasimPrimaryContext;
+  report.is_green = context->kind == cudasimGreenContext;
   report.frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   Collector::OnContextCreated(report);
 }

@@ -264,6 +264,16 @@ constexpr AdviceRow kRows[] = {
      {},
      {"ask first, by a call that cannot fail, what this one needs",
       "its calls, which do not fail"}},
+
+    {Kind::kUsedAfterContext,
+     {"a call that frees", "", 0, Purpose::kFrees},
+     {"free it before its context ends; where that is not yours to say, note cuCtxGetId beside it, "
+      "and drop it without a call if that is another",
+      "PerContext, Stream, Event, PinnedBuffer"}},
+    {Kind::kUsedAfterContext,
+     {},
+     {"note cuCtxGetId beside what is made in a context, and make it anew if that is another",
+      "PerContext, Stream, Event, PinnedBuffer"}},
 };
 
 // In the order of the kinds, and of each its last row is of all other calls.
@@ -346,6 +356,9 @@ constexpr MeaningRow kMeanings[] = {
     {Kind::kNoisy,
      "A call of CUDA failed in a library: the driver writes it into the host's error log, whether "
      "or not the library expects it."},
+    {Kind::kUsedAfterContext,
+     "A call was given a stream, an event, memory or another object of a context that is over: an "
+     "error, a crash, or use of what took its place."},
 };
 static_assert(std::size(kMeanings) == kFindingKinds);
 
@@ -482,6 +495,9 @@ std::string Consequence(const NamedFinding& named, const std::string& victim) {
       return "the process was to do without it (--forbid)";
     case FindingKind::kNoisy:
       return whose + " error log (CUDA_LOG_FILE) has the failure, which is none of its own";
+    case FindingKind::kUsedAfterContext:
+      return std::string("the ") + Name(named.finding.object.kind) +
+             " ended with its context: an error, a crash, or what took its place is used";
   }
   return "";
 }

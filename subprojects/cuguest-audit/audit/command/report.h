@@ -36,6 +36,8 @@ struct NamedFinding {
   Function victim;    // without an object if there is no one in particular
   NamedContext before;
   NamedContext after;
+  Function maker;  // of Finding::object, and who ended its context; without an object if not known
+  Function ender;
   // Of the call, innermost first, with inlined functions; `culprit_function` and `victim_function`
   // are indices in it, the latter its size if the victim is not among the callers.
   std::vector<Function> chain;

@@ -66,6 +66,8 @@ NamedFinding ReportBuilder::Name(const Finding& finding, const std::vector<Objec
   named.victim = Of(finding.victim, objects)[0];
   named.before = Name(finding.before, objects);
   named.after = Name(finding.after, objects);
+  named.maker = Of(finding.object.maker, objects)[0];
+  named.ender = Of(finding.object.ender, objects)[0];
   std::vector<size_t> first;
   named.chain = Expand(*finding.chain, objects, &first);
   named.culprit_function = first[std::min(finding.culprit_frame, finding.chain->size())];

@@ -42,6 +42,20 @@ void AddContext(const std::string& name, const NamedContext& context, JsonWriter
   json->End();
 }
 
+void AddObject(const NamedFinding& named, JsonWriter* json) {
+  const ObjectNote& object = named.finding.object;
+  json->BeginObject("object");
+  json->Add("kind", Name(object.kind));
+  if (!named.maker.object.empty()) AddFunction("maker", named.maker, json);
+  if (!object.ended_by.empty()) {
+    json->Add("ended_by", object.ended_by);
+    AddFunction("ender", named.ender, json);
+    json->Add("ended_thread", static_cast<std::uint64_t>(object.ended_on));
+    json->Add("ended_ns", object.ended_ns);
+  }
+  json->End();
+}
+
 void AddFinding(const NamedFinding& named, JsonWriter* json) {
   const Finding& finding = named.finding;
   json->BeginObject();
@@ -74,6 +88,7 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
     json->Add("value", finding.value);
     if (finding.old_value != kUnknownValue) json->Add("old_value", finding.old_value);
   }
+  if (finding.object.kind != ObjectKind::kNone) AddObject(named, json);
   const std::string victim =
       named.victim.object.empty() ? std::string() : BaseName(named.victim.object);
   json->Add("why", Consequence(named, victim));

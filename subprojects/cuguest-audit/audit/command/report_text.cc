@@ -39,8 +39,8 @@ class ObjectNames {
   }
   // Of a finding that the report need not have.
   void Add(const NamedFinding& named) {
-    for (const Function* function :
-         {&named.culprit, &named.victim, &named.before.creator, &named.after.creator}) {
+    for (const Function* function : {&named.culprit, &named.victim, &named.before.creator,
+                                     &named.after.creator, &named.maker, &named.ender}) {
       Add(function->object);
     }
     for (const Function& function : named.chain) Add(function.object);
@@ -169,6 +169,18 @@ std::string SettingText(const Finding& finding) {
   return text + ", was " + std::to_string(finding.old_value);
 }
 
+// Who made the object, and who ended its context.
+std::vector<ReportLine> ObjectLines(const NamedFinding& named, const std::string& context,
+                                    const ObjectNames& names) {
+  const ObjectNote& object = named.finding.object;
+  std::string what = std::string(Name(object.kind)) + " of " + context;
+  if (object.maker.object != 0) what += ", made by " + names.Of(named.maker);
+  if (object.ended_by.empty()) return {{"of:", what}};
+  return {{"of:", what},
+          {"ended:", "by " + names.Of(named.ender) + ", with " + object.ended_by + " on thread " +
+                         std::to_string(object.ended_on) + " at " + TimeInWords(object.ended_ns)}};
+}
+
 // What the victim had, and what it has now.
 std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames& names) {
   const Finding& finding = named.finding;
@@ -198,6 +210,8 @@ std::vector<ReportLine> StateLines(const NamedFinding& named, const ObjectNames&
       }
       return {{"of:", "the capture that was begun by " + names.Of(named.victim_chain[0])},
               {"result:", ResultName(finding.call, finding.result)}};
+    case FindingKind::kUsedAfterContext:
+      return ObjectLines(named, before, names);
     case FindingKind::kForbidden:
       if (named.after.note.id != 0) return {{"made:", after}};
       return {};

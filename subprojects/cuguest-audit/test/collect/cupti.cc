@@ -66,6 +66,13 @@ const char* SizesOf(const char* name) {
       {"cuCtxGetLimit", "84"},
       {"cuThreadExchangeStreamCaptureMode", "8"},
       {"cudaSetDevice", "4"},
+      {"cudaMalloc", "88"},
+      {"cuMemAlloc", "88"},
+      {"cuMemFree", "8"},
+      {"cuStreamCreate", "84"},
+      {"cuEventCreate", "84"},
+      {"cuEventQuery", "8"},
+      {"cuMemsetD8Async", "8188"},
   };
   const auto found = sizes.find(name);
   return found != sizes.end() ? found->second : nullptr;

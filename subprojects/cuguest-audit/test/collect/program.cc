@@ -223,6 +223,32 @@ int UsesADestroyedHandle() {
   return 0;
 }
 
+// Of two of each kind, those of one context, which is over; the last call may not return.
+int UsesWhatIsOver() {
+  CUstream streams[2] = {};
+  CUevent events[2] = {};
+  CUdeviceptr memory[2] = {};
+  CUcontext contexts[2] = {};
+  for (int i = 1; i >= 0; --i) {
+    contexts[i] = MakeContext(0);
+    EXPECT(RAW(cuStreamCreate)(&streams[i], CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    EXPECT(RAW(cuEventCreate)(&events[i], CU_EVENT_DEFAULT) == CUDA_SUCCESS);
+    EXPECT(RAW_AS(decltype(&cuMemAlloc), "cuMemAlloc_v2")(&memory[i], 4 << 20) == CUDA_SUCCESS);
+  }
+  EXPECT(RAW_AS(decltype(&cuCtxDestroy), "cuCtxDestroy_v2")(contexts[0]) == CUDA_SUCCESS);
+  EXPECT(RAW(cuCtxSetCurrent)(contexts[1]) == CUDA_SUCCESS);
+  EXPECT(RAW(cuMemsetD8Async)(memory[1], 0, 8, streams[1]) == CUDA_SUCCESS);
+  EXPECT(RAW_AS(decltype(&cuMemFree), "cuMemFree_v2")(memory[0]) == CUDA_ERROR_INVALID_VALUE);
+  // The context's memory was mapped last and is unmapped: another's is there now.
+  CUdeviceptr again = 0;
+  EXPECT(RAW_AS(decltype(&cuMemAlloc), "cuMemAlloc_v2")(&again, 4 << 20) == CUDA_SUCCESS);
+  EXPECT(again == memory[0]);
+  EXPECT(RAW_AS(decltype(&cuMemFree), "cuMemFree_v2")(again) == CUDA_SUCCESS);
+  EXPECT(RAW_AS(decltype(&cuMemFree), "cuMemFree_v2")(again) == CUDA_ERROR_INVALID_VALUE);
+  RAW(cuEventQuery)(events[0]);
+  return 0;
+}
+
 // A limit is asked for, changed and set back.
 int ChangesSettings() {
   MakeContext(0);
@@ -280,6 +306,7 @@ constexpr struct {
     {"leaves_at_once", LeavesAtOnce},
     {"is_killed", IsKilled},
     {"uses_a_destroyed_handle", UsesADestroyedHandle},
+    {"uses_what_is_over", UsesWhatIsOver},
     {"changes_settings", ChangesSettings},
     {"floods", Floods},
     {"overwrites_its_channel", OverwritesItsChannel},
