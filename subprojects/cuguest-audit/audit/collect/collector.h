@@ -49,8 +49,9 @@
 // - forbidden-use: the initialisation, each context, the first call of each function that is
 //   watched
 // - noisy-call: each call that fails, after TellNoise()
-// - used-after-context: who makes an object that a context owns, and the call that is given one
-//   whose context is over
+// - used-after-context: the first call of each place that makes an object of a context, and the
+// call
+//   that is given one whose context is over
 //
 // Note [Objects of a context that is over]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
