@@ -267,12 +267,13 @@ constexpr AdviceRow kRows[] = {
 
     {Kind::kUsedAfterContext,
      {"a call that frees", "", 0, Purpose::kFrees},
-     {"free it before its context ends; where that is not yours to say, note cuCtxGetId beside it, "
-      "and drop it without a call if that is another",
+     {"free it before its context ends; where that is not yours to say, note that context and its "
+      "cuCtxGetId beside it, and drop it without a call unless cuCtxGetId still says the same",
       "PerContext, Stream, Event, PinnedBuffer"}},
     {Kind::kUsedAfterContext,
      {},
-     {"note cuCtxGetId beside what is made in a context, and make it anew if that is another",
+     {"note its context and cuCtxGetId of that beside it, and make it anew unless cuCtxGetId still "
+      "says the same: the handle alone may be another context's",
       "PerContext, Stream, Event, PinnedBuffer"}},
 };
 
