@@ -216,7 +216,7 @@ constexpr ObjectRule kRuntimeRules[] = {
 };
 
 // Beginnings of the names of what may be added to these.
-constexpr ObjectRule kBeginnings[] = {
+constexpr ObjectRule kFamilies[] = {
     {"StreamCreate", "s", false}, {"EventCreate", "e", false}, {"ModuleLoad", "m", false}};
 
 template <std::size_t count>
@@ -233,7 +233,7 @@ const ObjectRule* FindObjectRule(bool is_driver, const char* name) {
   const ObjectRule* rule = FindIn(kCommonRules, name);
   if (rule == nullptr) rule = is_driver ? FindIn(kDriverRules, name) : FindIn(kRuntimeRules, name);
   if (rule != nullptr) return rule;
-  for (const ObjectRule& beginning : kBeginnings) {
+  for (const ObjectRule& beginning : kFamilies) {
     if (StartsWith(name, beginning.name)) return &beginning;
   }
   return nullptr;
