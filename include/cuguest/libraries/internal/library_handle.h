@@ -106,7 +106,9 @@ class LibraryHandle {
     const Code code = static_cast<LibraryHandle*>(self)->ForEachSetting(
         [&](const auto& setting) { return setting.PutBack(Of(library), Get(self), &changed); });
     if (internal::Rarely(code != Code{})) {
-      if (why != nullptr) *why = Failure(code, "put back the settings of ");
+      if (why != nullptr) {
+        static_cast<void>(*why = Failure(code, "put back the settings of "));  // nvcc asks for it
+      }
       return internal::PutBack::kFailed;
     }
     return changed ? internal::PutBack::kChanged : internal::PutBack::kUnchanged;
