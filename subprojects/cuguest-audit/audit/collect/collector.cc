@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +17,9 @@
 #include <iterator>
 #include <new>
 
+#include "audit/collect/argument.h"
+#include "audit/collect/call_details.h"
+#include "audit/collect/call_objects.h"
 #include "audit/collect/chain_cache.h"
 #include "audit/collect/channel_writer.h"
 #include "audit/collect/clock.h"
@@ -97,83 +99,6 @@ pthread_key_t thread_key;
 
 // One pointer, at a fixed place: no allocation when a thread first asks.
 __attribute__((tls_model("initial-exec"))) thread_local Thread* this_thread = nullptr;
-
-// The arguments of a call, by the letters of its rule.
-class Details {
- public:
-  explicit Details(const ReportedCall& call) {
-    if (call.pointers == nullptr && call.structure == nullptr) return;
-    const char* letters = call.info->rule->arguments;
-    std::size_t offset = 0;
-    for (std::size_t i = 0; letters[i] != '\0'; ++i) {
-      const char letter = letters[i];
-      const bool is_short = letter == 'D' || letter == 'S' || letter == 'v' || letter == 'i';
-      const std::size_t size = is_short ? 4 : 8;
-      offset = (offset + size - 1) / size * size;
-      const void* at = call.pointers != nullptr ? call.pointers[i]
-                                                : static_cast<const char*>(call.structure) + offset;
-      offset += size;
-      Take(letter, at, call.result == 0);
-    }
-  }
-
-  // Of the context that it is about, a parameter or an answer.
-  [[nodiscard]] std::uint64_t context() const { return contexts.IdOf(meant_); }
-
-  const void* handle = nullptr;  // a parameter
-  int device = -1;
-  int setting = -1;
-  std::uint64_t value = 0;
-  const int* mode = nullptr;
-
- private:
-  template <typename Type>
-  static Type Read(const void* at) {
-    Type value = {};
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-
-  void Take(char letter, const void* at, bool is_done) {
-    switch (letter) {
-      case 'C':
-        handle = meant_ = Read<const void*>(at);
-        break;
-      case 'D':
-        device = Read<int>(at);
-        break;
-      case 'S':
-        setting = Read<int>(at);
-        break;
-      case 'V':
-        value = Read<std::uint64_t>(at);
-        break;
-      case 'v':
-        value = Read<std::uint32_t>(at);
-        break;
-      case 'M':
-        mode = Read<const int*>(at);
-        break;
-      case 'c':
-      case 'Q':
-      case 'q':
-        if (const void* out = Read<const void*>(at); out != nullptr && is_done) {
-          TakeAnswer(letter, out);
-        }
-        break;
-      default:
-        break;
-    }
-  }
-
-  void TakeAnswer(char letter, const void* out) {
-    if (letter == 'c') meant_ = Read<const void*>(out);
-    if (letter == 'Q') value = Read<std::uint64_t>(out);
-    if (letter == 'q') value = Read<std::uint32_t>(out);
-  }
-
-  const void* meant_ = nullptr;
-};
 
 void EndThread(void* data);
 
@@ -380,8 +305,8 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   }
   if (rule.call_class == CallClass::kClearError) return call.result != 0;
   if (rule.call_class == CallClass::kPeekError) return false;
-  const Details details(call);
-  event->context = details.context();
+  const CallDetails details(call);
+  event->context = contexts.IdOf(details.meant);
   event->device = details.device;
   event->setting = details.setting;
   event->value = details.value;
@@ -472,13 +397,6 @@ void Check(Thread* thread, const ReportedCall& call) {
   Write(*thread, call.info, chain, &event);
 }
 
-template <typename Type>
-Type ReadArgument(const void* at) {
-  Type value = {};
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
-
 // The number of the code that makes objects by this call, which the channel is told once.
 std::uint32_t MakerOf(Thread* thread, const ReportedCall& call) {
   const CachedChain* chain = Capture(thread, call.frame);
@@ -493,85 +411,12 @@ std::uint32_t MakerOf(Thread* thread, const ReportedCall& call) {
   return number;
 }
 
-// The context that owns what a call has made at an argument of that letter; 0: it is not known.
-std::uint64_t OwnerOf(char letter, std::uint64_t context, std::uint64_t module) {
-  if (!HasKnownOwner(letter)) return 0;
-  if (letter == 's') return context;
-  OwnedObject of_function;
-  if (letter == 'f') {
-    return owned.FindLiving(ObjectKind::kModule, module, &of_function) ? of_function.context : 0;
-  }
-  return contexts.OwnerOf(context);
-}
-
 // Of a call that succeeded.
 void NoteObjects(Thread* thread, const ReportedCall& call) {
-  const ObjectRule& rule = *call.info->objects;
-  OwnedObject object;
-  object.size = 1;
-  std::uint64_t context = call.context;
-  char made_at = '\0';
-  bool is_first = true;
-  ForEachArgument(rule.arguments, call.pointers, call.structure, [&](char letter, const void* at) {
-    const auto word = ReadArgument<std::uint64_t>(at);
-    if (rule.frees && is_first) owned.Free(KindOfLetter(letter), word, call.context);
-    if (letter == 'n') object.size *= word;
-    if (letter == 'C') context = contexts.IdOf(ReadArgument<const void*>(at));
-    if (letter == 'M') object.parent = word;
-    if (IsMadeAt(letter) && word != 0) {
-      made_at = letter;
-      object.begin = ReadArgument<std::uint64_t>(ReadArgument<const void*>(at));
-    }
-    is_first = false;
-  });
-  if (made_at == '\0' || object.begin == 0) return;
-  object.kind = KindOfLetter(made_at);
-  object.size = std::max<std::uint64_t>(object.size, 1);
-  object.context = OwnerOf(made_at, context, object.parent);
-  if (object.context != 0) object.maker = MakerOf(thread, call);
-  owned.Make(object);
-}
-
-// The kernel reads the set of signals before it refuses what is to be done with it.
-bool IsUnreadable(std::uint64_t address) {
-  constexpr int kNothingToDo = ~0;
-  constexpr std::size_t kSet = 8;
-  const int error = errno;
-  const long code = syscall(SYS_rt_sigprocmask, kNothingToDo, address / kSet * kSet, nullptr, kSet);
-  const bool is_unreadable = code < 0 && errno == EFAULT;
-  errno = error;
-  return is_unreadable;
-}
-
-// The stream of a CUlaunchConfig or a cudaLaunchConfig_t.
-std::uint64_t StreamOfLaunch(const void* at) {
-  constexpr std::size_t kStream = 32;
-  const auto* config = ReadArgument<const char*>(at);
-  return config != nullptr ? ReadArgument<std::uint64_t>(config + kStream) : 0;
-}
-
-// Whether the driver may not return from a call that is given a dead object of that kind. Of others
-// it says that they are none.
-bool MayAbort(ObjectKind kind) {
-  return kind == ObjectKind::kStream || kind == ObjectKind::kEvent || kind == ObjectKind::kModule ||
-         kind == ObjectKind::kArray;
-}
-
-// Whether the argument is a dead object. `is_certain`: before the call says so.
-bool IsDead(char letter, const void* at, OwnedObject* object, bool* is_certain) {
-  if (letter == 'K') {
-    *is_certain = true;
-    return owned.FindDead(ObjectKind::kStream, StreamOfLaunch(at), object);
-  }
-  if (letter == '3' || letter == ',' || IsMadeAt(letter)) return false;
-  const auto word = ReadArgument<std::uint64_t>(at);
-  if (letter != 'P') {
-    const ObjectKind kind = KindOfLetter(letter);
-    *is_certain = MayAbort(kind);
-    return kind != ObjectKind::kNone && owned.FindDead(kind, word, object);
-  }
-  *is_certain = owned.FindDead(ObjectKind::kHostMemory, word, object) && IsUnreadable(word);
-  return *is_certain || owned.FindDead(ObjectKind::kMemory, word, object);
+  OwnedObject made = TakeObjects(call, contexts, &owned);
+  if (made.begin == 0) return;
+  if (made.context != 0) made.maker = MakerOf(thread, call);
+  owned.Make(made);
 }
 
 EventRecord MakeStale(const Thread& thread, const OwnedObject& object) {
@@ -587,32 +432,18 @@ EventRecord MakeStale(const Thread& thread, const OwnedObject& object) {
 __attribute__((noinline)) bool EnterAmongDead(Thread* thread, const ReportedCall& call) {
   thread->suspect.kind = ObjectKind::kNone;
   if (call.info->objects == nullptr) return false;
-  OwnedObject certain;
-  bool makes = false;
-  ForEachArgument(call.info->objects->arguments, call.pointers, call.structure,
-                  [&](char letter, const void* at) {
-                    OwnedObject object;
-                    bool is_certain = false;
-                    makes = makes || IsMadeAt(letter);
-                    if (!IsDead(letter, at, &object, &is_certain)) return;
-                    if (is_certain && certain.kind == ObjectKind::kNone) certain = object;
-                    if (!is_certain) thread->suspect = object;
-                  });
-  if (certain.kind == ObjectKind::kNone) return makes || thread->suspect.kind != certain.kind;
-  thread->suspect.kind = ObjectKind::kNone;
+  const DeadArguments dead = FindDeadArguments(call, owned);
+  if (dead.certain.kind == ObjectKind::kNone) {
+    thread->suspect = dead.suspect;
+    return dead.makes || dead.suspect.kind != ObjectKind::kNone;
+  }
   thread->is_busy = true;
   Join(thread);
-  EventRecord event = MakeStale(*thread, certain);
+  EventRecord event = MakeStale(*thread, dead.certain);
   event.after = call.context;
   Write(*thread, call.info, Capture(thread, call.frame), &event);
   thread->is_busy = false;
-  return makes;
-}
-
-// Whether the result says that an argument is none: CUDA_ERROR_INVALID_VALUE, INVALID_HANDLE or
-// CONTEXT_IS_DESTROYED, cudaErrorInvalidHostPointer or InvalidDevicePointer.
-bool IsOfArguments(int result) {
-  return result == 1 || result == 16 || result == 17 || result == 400 || result == 709;
+  return dead.makes;
 }
 
 // What is not settled by a few comparisons.
@@ -626,7 +457,7 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
       (call.info->is_watched && call.info->told_in.exchange(thread->epoch) != thread->epoch);
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
   const bool is_first_work = IsFirstWork(thread, call);
-  if (thread->suspect.kind != ObjectKind::kNone && IsOfArguments(call.result)) {
+  if (thread->suspect.kind != ObjectKind::kNone && MeansArguments(call.result)) {
     EventRecord stale = MakeStale(*thread, thread->suspect);
     WriteCall(thread, call, EventKind::kStale, &stale);
   }
@@ -674,9 +505,7 @@ void EndObjects(std::uint64_t context) {
 const void* FirstArgument(const ReportedCall& call) {
   if (*call.info->rule->arguments == '\0') return nullptr;
   const void* at = call.pointers != nullptr ? call.pointers[0] : call.structure;
-  const void* argument = nullptr;
-  if (at != nullptr) std::memcpy(&argument, at, sizeof(argument));
-  return argument;
+  return at != nullptr ? ReadArgument<const void*>(at) : nullptr;
 }
 
 // A destroyed handle, or a mode that the call exchanges.

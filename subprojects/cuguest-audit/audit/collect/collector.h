@@ -49,8 +49,7 @@
 // - forbidden-use: the initialisation, each context, the first call of each function that is
 //   watched
 // - noisy-call: each call that fails, after TellNoise()
-// - used-after-context: the first call of each place that makes an object of a context, and the
-// call
+// - used-after-context: the first call of each place that makes an object of a context, and each
 //   that is given one whose context is over
 //
 // Note [Objects of a context that is over]

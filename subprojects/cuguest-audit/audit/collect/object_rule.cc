@@ -281,4 +281,6 @@ bool IsMadeAt(char letter) { return std::strchr("semfatudhplkg", letter) != null
 
 bool HasKnownOwner(char letter) { return std::strchr("plkg", letter) == nullptr; }
 
+std::size_t SizeOfObjectArgument(char letter) { return letter == ',' ? 4 : letter == '3' ? 12 : 8; }
+
 }  // namespace cuguest::audit

@@ -41,22 +41,8 @@ ObjectKind KindOfLetter(char letter);
 bool IsMadeAt(char letter);
 bool HasKnownOwner(char letter);
 
-// Calls `visit` with each letter and the address of its argument. Either is null: pointers to the
-// arguments, or a structure of them.
-template <typename Visit>
-void ForEachArgument(const char* letters, const void* const* pointers, const void* structure,
-                     const Visit& visit) {
-  if (pointers == nullptr && structure == nullptr) return;
-  std::size_t offset = 0;
-  for (std::size_t i = 0; letters[i] != '\0'; ++i) {
-    const char letter = letters[i];
-    const std::size_t size = letter == ',' ? 4 : letter == '3' ? 12 : 8;
-    const std::size_t alignment = size == 8 ? 8 : 4;
-    offset = (offset + alignment - 1) / alignment * alignment;
-    visit(letter, pointers != nullptr ? pointers[i] : static_cast<const char*>(structure) + offset);
-    offset += size;
-  }
-}
+// Of the argument, in bytes.
+std::size_t SizeOfObjectArgument(char letter);
 
 }  // namespace cuguest::audit
 
