@@ -13,22 +13,13 @@
 #include <string>
 
 #include "cuguest/testing/stack_probe.h"
-#include "test/support/driver_calls.h"
-#include "test/support/raw_driver.h"
+#include "test/support/capture_mode.h"
 
 namespace cuguest_faults {
 
-inline CUstreamCaptureMode CaptureMode() {
-  auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  auto found = mode;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  return found;
-}
-
 struct Surroundings {
   cuguest::testing::StackProbe contexts = cuguest::testing::StackProbe::Take();
-  CUstreamCaptureMode mode = CaptureMode();
+  CUstreamCaptureMode mode = cuguest_test::ThreadMode();
   cudaError_t last_error = cudaPeekAtLastError();
 
   std::string Difference(const Surroundings& later) const {

@@ -25,6 +25,7 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
 #include "test/guard/guard_kinds.h"
+#include "test/support/capture_mode.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -49,20 +50,12 @@ using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::ThreadMode;
 
 constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
 constexpr auto kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
 constexpr CUstreamCaptureMode kModes[] = {kGlobal, kThreadLocal, kRelaxed};
-
-// The thread's mode, left as it is.
-CUstreamCaptureMode ThreadMode() {
-  CUstreamCaptureMode mode = kRelaxed;
-  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
-  CUstreamCaptureMode back = mode;
-  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&back) == CUDA_SUCCESS);
-  return mode;
-}
 
 template <typename Function>
 void OnAnotherThread(const Function& function) {

@@ -46,6 +46,7 @@
 #include "cuguest/testing/stack_probe.h"
 #include "test/objects/memory/memories.h"
 #include "test/support/advised.h"
+#include "test/support/capture_mode.h"
 #include "test/support/runtime.h"
 
 namespace cuguest_library_test {
@@ -64,6 +65,7 @@ using cuguest_test::NoRefusal;
 using cuguest_test::Owner;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::ThreadMode;
 
 constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
                                           CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
@@ -295,14 +297,6 @@ void EndsInAnyOrder() {
   BOOST_TEST(TakeIncidents().empty());
 }
 
-inline CUstreamCaptureMode ModeOfThread() {
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  CUstreamCaptureMode back = mode;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&back));
-  return mode;
-}
-
 // Up to where the records of a thread's scopes go on in memory of the heap, and beyond.
 template <typename Kit>
 void LendsInsideManyScopes() {
@@ -321,12 +315,12 @@ void LendsInsideManyScopes() {
       {
         const auto second = Kit::Borrow(handles, StreamOf(home));
         BOOST_TEST((scope.ok() && second.ok()));
-        BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+        BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_RELAXED);
         BOOST_TEST(GetStack().back() == home.get());
       }
-      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+      BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_RELAXED);
       STATUS_OK(scope.Leave());
-      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
       BOOST_TEST(GetStack() == stack);
     }
     guards.emplace_back(home.get(), cuguest::GuardMode::kElide, cuguest::Location::Here());
@@ -353,7 +347,7 @@ void RestoresTheModeAfterACallee() {
         BOOST_TEST(left == CU_STREAM_CAPTURE_MODE_RELAXED);
         if (is_asked) STATUS_OK(scope.Leave());
       }
-      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
       BOOST_TEST(GetStack() == stack);
       const auto incidents = TakeIncidents();
       BOOST_TEST_REQUIRE(incidents.size() == 1U);
@@ -382,14 +376,14 @@ void LetsTheHostIn() {
     if (calls_back) {
       const cuguest::HostScope in_host;
       BOOST_TEST(GetStack() == stack);
-      BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     }
-    BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_RELAXED);
+    BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_RELAXED);
     BOOST_TEST(GetStack().back() == home.get());
     around.reset();
     BOOST_TEST(TakeIncidents().size() == 1U);  // it ended out of turn
     STATUS_OK(scope.Leave());
-    BOOST_TEST(ModeOfThread() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    BOOST_TEST(ThreadMode() == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     OK(RAW(cuThreadExchangeStreamCaptureMode)(&callers));
     BOOST_TEST(GetStack() == stack);
     SetStack({});

@@ -5,6 +5,7 @@
 #ifndef CUGUEST_TEST_SUPPORT_CAPTURE_H_
 #define CUGUEST_TEST_SUPPORT_CAPTURE_H_
 
+#include "test/support/capture_mode.h"
 #include "test/support/driver_calls.h"
 
 namespace cuguest_test {
@@ -21,17 +22,6 @@ inline CUstreamCaptureStatus StatusOf(CUstream stream) {
   auto status = kNone;
   OK(RAW(cuStreamIsCapturing)(stream, &status));
   return status;
-}
-
-// Of the thread; what it was.
-inline CUstreamCaptureMode SetMode(CUstreamCaptureMode mode) {
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  return mode;
-}
-inline CUstreamCaptureMode ThreadMode() {
-  const CUstreamCaptureMode mode = SetMode(kGlobal);
-  SetMode(mode);
-  return mode;
 }
 
 inline CUresult Begin(CUstream stream, CUstreamCaptureMode mode = kRelaxed) {

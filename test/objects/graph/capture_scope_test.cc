@@ -10,6 +10,7 @@
 
 #include "cuguest/objects/stream.h"
 #include "test/objects/graph/graphs.h"
+#include "test/support/capture_mode.h"
 
 BOOST_AUTO_TEST_SUITE(capture_scope)
 
@@ -17,21 +18,13 @@ namespace {
 
 using namespace cuguest_graphs;
 using cuguest::Stream;
+using cuguest_test::ThreadMode;
 
 constexpr char kIds[] = "cuCtxGetId, which tells that a context is over";
 
 CaptureScope Begin(const StreamRef& stream,
                    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
   return CaptureScope::Begin(stream, mode).value();
-}
-
-// The calling thread's.
-CUstreamCaptureMode ThreadMode() {
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  CUstreamCaptureMode again = mode;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&again));
-  return mode;
 }
 
 // Work in memory that the capture allocates, and a copy of it to the counters.

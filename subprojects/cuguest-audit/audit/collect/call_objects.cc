@@ -99,19 +99,18 @@ OwnedObject TakeObjects(const ReportedCall& call, const ContextTable& contexts,
   std::uint64_t context = call.context;
   char made_at = '\0';
   bool is_first = true;
-  ForEachArgument(
-      rule.arguments, call, SizeOfObjectArgument, [&](char letter, const void* at) {
-        const auto word = ReadArgument<std::uint64_t>(at);
-        if (rule.frees && is_first) owned->Free(KindOfLetter(letter), word, call.context);
-        if (letter == 'n') object.size *= word;
-        if (letter == 'C') context = contexts.IdOf(ReadArgument<const void*>(at));
-        if (letter == 'M') object.parent = word;
-        if (IsMadeAt(letter) && word != 0) {
-          made_at = letter;
-          object.begin = ReadArgument<std::uint64_t>(ReadArgument<const void*>(at));
-        }
-        is_first = false;
-      });
+  ForEachArgument(rule.arguments, call, SizeOfObjectArgument, [&](char letter, const void* at) {
+    const auto word = ReadArgument<std::uint64_t>(at);
+    if (rule.frees && is_first) owned->Free(KindOfLetter(letter), word, call.context);
+    if (letter == 'n') object.size *= word;
+    if (letter == 'C') context = contexts.IdOf(ReadArgument<const void*>(at));
+    if (letter == 'M') object.parent = word;
+    if (IsMadeAt(letter) && word != 0) {
+      made_at = letter;
+      object.begin = ReadArgument<std::uint64_t>(ReadArgument<const void*>(at));
+    }
+    is_first = false;
+  });
   if (made_at == '\0' || object.begin == 0) return {};
   object.kind = KindOfLetter(made_at);
   object.size = std::max<std::uint64_t>(object.size, 1);
