@@ -132,6 +132,17 @@ void RecordEvent(benchmark::State& state, int /*frames*/) {
   Enqueue(state, [=](const Work& work) { return record(work.event, work.stream); });
 }
 
+void MakeAndFree(benchmark::State& state, int /*frames*/) {
+  const auto make = RAW(cuEventCreate);
+  const auto free = RAW(cuEventDestroy);
+  Work::Check(RAW(cuCtxSetCurrent)(context));
+  for (auto _ : state) {
+    CUevent event = nullptr;
+    make(&event, CU_EVENT_DISABLE_TIMING);
+    free(event);
+  }
+}
+
 // What an event is made of.
 struct Parts {
   Clock clock;
@@ -176,6 +187,7 @@ constexpr Row kRows[] = {
     {"launch", Launch, 0, true},
     {"copy", Copy, 0, true},
     {"record", RecordEvent, 0, true},
+    {"make_free", MakeAndFree, 0, true},
     {"part_time", TakeTime, 0, false},
     {"part_chain_1", CaptureChain, 1, false},
     {"part_chain_20", CaptureChain, 20, false},

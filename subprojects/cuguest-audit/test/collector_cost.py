@@ -27,7 +27,8 @@ PROMISED = {"push_pop": 2.6, "push_pop_20": 2.6, "push_pop_80": 2.9}
 # Name of the benchmark: what it is, and how many calls of it are counted as one.
 CALLS = {"common": ("a call that is no event", 1), "push_pop": ("a push or a pop", 2),
          "push_pop_20": ("the same, 20 frames deep", 2), "push_pop_80": ("the same, 80 frames deep", 2),
-         "launch": ("a launch", 1), "copy": ("an asynchronous copy", 1), "record": ("an event's record", 1)}
+         "launch": ("a launch", 1), "copy": ("an asynchronous copy", 1), "record": ("an event's record", 1),
+         "make_free": ("an event that is made or destroyed", 2)}
 PARTS = {"part_time": "the time", "part_chain_1": "the chain, 1 frame deep", "part_chain_20": "the chain, 20 frames deep",
          "part_chain_80": "the chain, 80 frames deep", "part_write": "the record in the channel, written without a pause"}
 KINDS = ("plain", "empty callback", "auditor")
