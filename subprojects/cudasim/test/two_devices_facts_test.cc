@@ -34,6 +34,79 @@ struct TwoDevices {
   CUevent a_event = nullptr;
 };
 
+// Two pieces of memory of a pool of the first device, and a copy from the host to the first, which
+// a graph does in the context that is current.
+struct PooledCopy {
+  explicit PooledCopy(CUstream stream) : stream(stream) {
+    CUmemPoolProps props = {};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    OK(RAW(cuMemPoolCreate)(&pool, &props));
+    for (CUdeviceptr* const one : {&memory, &other}) {
+      OK(RAW(cuMemAllocFromPoolAsync)(one, 64, pool, stream));
+    }
+    OK(RAW(cuStreamSynchronize)(stream));
+  }
+  ~PooledCopy() {
+    if (executable != nullptr) OK(RAW(cuGraphExecDestroy)(executable));
+    if (graph != nullptr) OK(RAW(cuGraphDestroy)(graph));
+    for (const CUdeviceptr one : {memory, other}) OK(RAW(cuMemFreeAsync)(one, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+    OK(RAW(cuMemPoolDestroy)(pool));
+  }
+  PooledCopy(const PooledCopy&) = delete;
+  PooledCopy& operator=(const PooledCopy&) = delete;
+
+  void Lend(bool is_lent) const {
+    CUmemAccessDesc access = {};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    access.flags = is_lent ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    OK(RAW(cuMemPoolSetAccess)(pool, &access, 1));
+  }
+  void Add() {
+    const CUDA_MEMCPY3D copy = CopyTo(memory);
+    OK(RAW(cuGraphCreate)(&graph, 0));
+    OK(RAW(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &copy, Current()));
+  }
+  void Capture() {
+    size_t count = 1;
+    OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(RAW(cuMemcpyHtoDAsync)(memory, bytes, sizeof(bytes), stream));
+    OK(RAW(cuStreamEndCapture)(stream, &graph));
+    OK(RAW(cuGraphGetNodes)(graph, &node, &count));
+  }
+  void Instantiate() { OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0)); }
+  CUresult CopyInstead(CUdeviceptr to) const {
+    const CUDA_MEMCPY3D copy = CopyTo(to);
+    return RAW(cuGraphExecMemcpyNodeSetParams)(executable, node, &copy, Current());
+  }
+
+  static CUcontext Current() {
+    CUcontext context = nullptr;
+    OK(RAW(cuCtxGetCurrent)(&context));
+    return context;
+  }
+  CUDA_MEMCPY3D CopyTo(CUdeviceptr to) const {
+    CUDA_MEMCPY3D copy = {};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = bytes;
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.dstDevice = to;
+    copy.WidthInBytes = sizeof(bytes);
+    copy.Height = copy.Depth = 1;
+    return copy;
+  }
+
+  const CUstream stream;
+  const unsigned char bytes[4] = {3, 4, 5, 6};
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr memory = 0;
+  CUdeviceptr other = 0;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_context_knows_its_device, *NeedsDevices(2)) {
@@ -101,6 +174,38 @@ BOOST_AUTO_TEST_CASE(graph_copies_between_devices_keep_flags, *NeedsDevices(2)) 
   BOOST_TEST(after == before);
   OK(RAW(cuGraphExecDestroy)(executable));
   OK(RAW(cuGraphDestroy)(graph));
+}
+
+// Changed to other memory of a pool, whose access must be what it was when the copy was added.
+BOOST_AUTO_TEST_CASE(changed_copies_keep_the_access_of_pools, *NeedsDevices(2)) {
+  const TwoDevices two;
+  SetStack({two.a.get()});
+  // When access is given and taken: before the copy is added, before it is instantiated, behind
+  // that, never.
+  constexpr int kNever = 3;
+  for (const bool is_captured : {false, true}) {
+    for (int given = 0; given <= kNever; ++given) {
+      for (int taken = given; taken <= kNever; ++taken) {
+        PooledCopy copy(two.a_stream);
+        const auto lend = [&](int now) {
+          if (given == now) copy.Lend(true);
+          if (taken == now) copy.Lend(false);
+        };
+        BOOST_TEST_CONTEXT("captured " << is_captured << ", " << given << ", " << taken) {
+          lend(0);
+          is_captured ? copy.Capture() : copy.Add();
+          lend(1);
+          copy.Instantiate();
+          lend(2);
+          OK(copy.CopyInstead(copy.memory));
+          const bool was_lent = given == 0 && taken != 0;
+          const bool is_lent = given != kNever && taken == kNever;
+          BOOST_CHECK_EQUAL(copy.CopyInstead(copy.other),
+                            was_lent == is_lent ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(fills_stay_on_their_device, *NeedsDevices(2)) {

@@ -28,32 +28,30 @@ bool IsCooperative(const Work& work) {
   return is_cooperative;
 }
 
-// Memory of a device: an allocation's context, or none for a pool's.
-enum class Home { kNone, kContext, kPool };
-Home HomeOf(CUdeviceptr address, std::uint64_t* context) {
+// Whether there is an allocation; then also its context, unless it has none, as a pool's.
+bool FindContextAt(CUdeviceptr address, std::uint64_t* context) {
   Allocation allocation;
-  if (!Memory::Find(address, &allocation)) return Home::kNone;
-  if (allocation.incarnation.id == 0) return Home::kPool;
-  *context = allocation.incarnation.id;
-  return Home::kContext;
+  if (!Memory::Find(address, &allocation)) return false;
+  if (allocation.incarnation.id != 0) *context = allocation.incarnation.id;
+  return true;
 }
 
 // What must stay as it is when a copy is changed.
 struct CopyHome {
-  CopyHome(const CUDA_MEMCPY3D& copy, const Incarnation& named)
-      : types(copy.srcMemoryType, copy.dstMemoryType) {
+  CopyHome(const CUDA_MEMCPY3D& copy, const Work& work)
+      : types(copy.srcMemoryType, copy.dstMemoryType), pools(work.pools) {
+    const Incarnation& named = work.incarnation;
     const std::uint64_t owner = named.context != nullptr ? OwnerOf(named).id : 0;
     std::uint64_t from = owner;
     std::uint64_t to = owner;
-    const Home source = HomeOf(copy.srcDevice, &from);
-    const Home destination = HomeOf(copy.dstDevice, &to);
-    pools = {source == Home::kPool, destination == Home::kPool};
-    context = source != Home::kNone ? from : to;
+    const bool has_source = FindContextAt(copy.srcDevice, &from);
+    FindContextAt(copy.dstDevice, &to);
+    context = has_source ? from : to;
   }
-  bool HasPool() const { return pools.first || pools.second; }
+  bool HasPool() const { return pools.first != 0 || pools.second != 0; }
 
   std::pair<CUmemorytype, CUmemorytype> types;
-  std::pair<bool, bool> pools;
+  std::pair<unsigned, unsigned> pools;
   std::uint64_t context;  // of the source, or else of the destination, or else the one named
 };
 
@@ -66,13 +64,13 @@ bool MayName(const Incarnation& before, const Incarnation& now, bool has_pool) {
 }
 
 // What is named is looked at where something changes.
-bool IsLikeCopy(const CUDA_MEMCPY3D& old, const Incarnation& old_named, const CUDA_MEMCPY3D& copy,
-                const Incarnation& named) {
-  if (std::memcmp(&old, &copy, sizeof(copy)) == 0) return true;
-  const CopyHome before(old, old_named);
-  const CopyHome now(copy, named);
+bool IsLikeCopy(const Work& old, const CUDA_MEMCPY3D& old_copy, const Work& work,
+                const CUDA_MEMCPY3D& copy) {
+  if (std::memcmp(&old_copy, &copy, sizeof(copy)) == 0) return true;
+  const CopyHome before(old_copy, old);
+  const CopyHome now(copy, work);
   return before.types == now.types && before.pools == now.pools && before.context == now.context &&
-         MayName(old_named, named, now.HasPool());
+         MayName(old.incarnation, work.incarnation, now.HasPool());
 }
 
 // Of one row, all may change; in no other context, where something changes.
@@ -99,8 +97,7 @@ CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work) {
   bool is_like = true;
   switch (work.type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      is_like = IsLikeCopy(before.memcpy.copyParams, old.incarnation, params.memcpy.copyParams,
-                           work.incarnation);
+      is_like = IsLikeCopy(old, before.memcpy.copyParams, work, params.memcpy.copyParams);
       break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
       is_like = IsLikeFill(before.memset, params.memset, is_same_context);

@@ -15,6 +15,7 @@
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
+#include "driver/memory/pool.h"
 #include "driver/memory/reach.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
@@ -158,6 +159,7 @@ CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = stream.incarnation;
+  if (is_captured) work.pools = {PoolAt(copy.from), PoolAt(copy.to)};
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
   work.describe = [=](CUgraphNodeParams* params) {
