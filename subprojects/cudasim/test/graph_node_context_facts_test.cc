@@ -323,6 +323,26 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_keeps_its_kinds_of_memory) {
   OK(RAW(cuMemFreeAsync)(pooled, guest.stream));
 }
 
+// The graph's own node, unlike the executable graph's, names what is current then, or nothing.
+BOOST_AUTO_TEST_CASE(changed_nodes_name_the_current_context) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUDA_MEMCPY3D same = CopyOf(guest.bytes, guest.pooled);
+  const CUDA_MEMCPY3D other = CopyOf(guest.bytes + 1, guest.pooled);
+  CUgraphExecUpdateResultInfo info = {};
+  OK(guest.Copy(guest.pooled, own));
+  guest.Instantiate();
+  for (const CUcontext current : {own, guest.other.get(), CUcontext{nullptr}}) {
+    SetStack({current});
+    OK(RAW(cuGraphMemcpyNodeSetParams)(guest.node, &other));
+    SetStack({own});
+    BOOST_CHECK_EQUAL(RAW(cuGraphExecUpdate)(guest.executable, guest.graph, &info),
+                      current == own ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    OK(RAW(cuGraphMemcpyNodeSetParams)(guest.node, &same));
+    OK(RAW(cuGraphExecUpdate)(guest.executable, guest.graph, &info));
+  }
+}
+
 // Where a green context is current, which must be of the function's. The last case: on an H100 it
 // leaves new contexts keeping local memory.
 BOOST_AUTO_TEST_CASE(a_kernel_is_placed_in_a_green_context_that_is_current) {

@@ -53,6 +53,7 @@ using Row = std::array<Outcome, kKinds>;
 constexpr Row kCopies = {O, O, R, R, O, O, O, R, O};
 constexpr Row kFills = {R, O, R, R, O, O, O, R, O};
 constexpr Row kFillNodes = {O, O, R, R, O, O, O, R, O};
+constexpr Row kCopyNodesOfNone = {O, O, I, I, O, O, O, I, O};
 constexpr Row kCapturedFills = {I, O, I, I, O, O, O, I, O};
 constexpr Row kKernels = {F, O, F, F, O, O, O, F, O};
 constexpr Row kAnything = {O, O, O, O, O, O, O, O, O};
@@ -225,6 +226,15 @@ CUDA_MEMCPY3D CopyOf(CUdeviceptr to, CUdeviceptr from) {
   return copy;
 }
 
+unsigned char host[kBytes];
+
+CUDA_MEMCPY3D FromHost(CUdeviceptr to) {
+  CUDA_MEMCPY3D copy = CopyOf(to, 0);
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = host;
+  return copy;
+}
+
 // A graph of one node.
 template <typename Add>
 Outcome OfNode(const Two& two, const Add& add) {
@@ -283,8 +293,6 @@ bool IsWritten(const Two& two) { return two.FirstByte() == 1; }
 bool IsFilled(const Two& two) { return two.FirstByte() == 3; }
 bool IsAsBefore(const Two& two) { return two.FirstByte() == 7; }
 
-unsigned char host[kBytes];
-
 const Way kWays[] = {
     {"copy from it", kCopies,
      [](const Two& two) { return OfCall(RAW(cuMemcpyDtoD)(two.own, two.memory, kBytes)); }, IsRead},
@@ -330,6 +338,15 @@ const Way kWays[] = {
      [](const Two& two) { return OfCopyNode(two, two.second); }, IsRead},
     {"node of the first context that copies from it", kAnything,
      [](const Two& two) { return OfCopyNode(two, two.first); }, IsRead},
+    {"node of no context that copies from the host", kCopyNodesOfNone,
+     [](const Two& two) {
+       std::memset(host, 1, kBytes);
+       const CUDA_MEMCPY3D copy = FromHost(two.memory);
+       return OfNode(two, [&](CUgraphNode* node, CUgraph graph) {
+         return RAW(cuGraphAddMemcpyNode)(node, graph, nullptr, 0, &copy, nullptr);
+       });
+     },
+     IsWritten},
     {"node that fills it", kFillNodes, OfFillNode, IsFilled},
     {"captured copy from it", kCopies,
      [](const Two& two) {
@@ -362,6 +379,33 @@ BOOST_AUTO_TEST_CASE(copies_and_fills, *cudasim_test::NeedsPeers()) {
           BOOST_TEST(two.SecondByte() == 1);
         }
       }
+    }
+  }
+}
+
+// In an executable graph.
+BOOST_AUTO_TEST_CASE(changed_copies_keep_who_has_access, *cudasim_test::NeedsPeers()) {
+  constexpr Kind kLent[] = {kPool, kPoolAccess, kMapped, kMappedForBoth};
+  const auto is_for_both = [](Kind kind) { return kind == kPoolAccess || kind == kMappedForBoth; };
+  for (const Kind was : kLent) {
+    for (const Kind is : kLent) {
+      const Two before(was);
+      const Two now(is);
+      const CUDA_MEMCPY3D copy = FromHost(before.memory);
+      const CUDA_MEMCPY3D other = FromHost(now.memory);
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec executable = nullptr;
+      SetStack({before.first});
+      OK(RAW(cuGraphCreate)(&graph, 0));
+      OK(RAW(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &copy, before.first));
+      OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+      const CUresult code =
+          RAW(cuGraphExecMemcpyNodeSetParams)(executable, node, &other, now.first);
+      BOOST_TEST((code == CUDA_SUCCESS) == (is_for_both(was) == is_for_both(is)),
+                 kNames[was] << " and " << kNames[is] << ": " << code);
+      OK(RAW(cuGraphExecDestroy)(executable));
+      OK(RAW(cuGraphDestroy)(graph));
     }
   }
 }

@@ -176,8 +176,9 @@ BOOST_AUTO_TEST_CASE(graph_copies_between_devices_keep_flags, *NeedsDevices(2)) 
   OK(RAW(cuGraphDestroy)(graph));
 }
 
-// Changed to other memory of a pool, whose access must be what it was when the copy was added.
-BOOST_AUTO_TEST_CASE(changed_copies_keep_the_access_of_pools, *NeedsDevices(2)) {
+// Changed to other memory of a pool, whose access must be what it was when the copy was added, or
+// was given the same parameters again.
+BOOST_AUTO_TEST_CASE(changed_copies_keep_their_pools_access, *NeedsDevices(2)) {
   const TwoDevices two;
   SetStack({two.a.get()});
   // When access is given and taken: before the copy is added, before it is instantiated, behind
@@ -197,11 +198,12 @@ BOOST_AUTO_TEST_CASE(changed_copies_keep_the_access_of_pools, *NeedsDevices(2)) 
           lend(1);
           copy.Instantiate();
           lend(2);
-          OK(copy.CopyInstead(copy.memory));
           const bool was_lent = given == 0 && taken != 0;
           const bool is_lent = given != kNever && taken == kNever;
           BOOST_CHECK_EQUAL(copy.CopyInstead(copy.other),
                             was_lent == is_lent ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+          OK(copy.CopyInstead(copy.memory));
+          OK(copy.CopyInstead(copy.other));
         }
       }
     }

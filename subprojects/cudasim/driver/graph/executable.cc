@@ -190,7 +190,9 @@ CUresult Instantiate(CUgraphExec* handle, CUgraph graph_handle, unsigned long lo
   }
   PanicIfContextIsGone(graph_handle, executable.nodes);
   for (const ExecutableNode& node : executable.nodes) {
-    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+    const bool is_possible =
+        node.work.is_valid() && CanWorkOn(incarnation.context->device(), node.work);
+    if (!is_possible) return CUDA_ERROR_INVALID_VALUE;
   }
   // One at a time.
   if (has_memory) {

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -33,8 +34,8 @@ struct Work {
   std::function<void(const TaskPointer&)> submitted;  // told its task, null for one that is done
   std::shared_ptr<GraphMemory> memory;                // what it allocates or frees
   std::shared_ptr<Graph> child;                       // whose nodes a child graph node stands for
-  std::pair<unsigned, unsigned> pools;                // of a copy: PoolAt() of its source and its
-                                                      // destination when it was made
+  // Of a copy: DevicesWithAccess() to its source and its destination when it was made.
+  std::pair<std::uint32_t, std::uint32_t> access;
   // Of a kernel: the same with one attribute more.
   std::vector<CUlaunchAttribute> attributes;
   std::function<CUresult(const CUlaunchAttribute&, Work*)> with;

@@ -57,9 +57,15 @@ Remake RemakeKernel(const CUDA_KERNEL_NODE_PARAMS_v2* params) {
   };
 }
 
-Remake RemakeCopy(const CUDA_MEMCPY3D* copy) {
-  return [=](const Work& old, Work* work) {
-    return copy != nullptr ? MakeCopyWork(*copy, old.incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+// What is named, or the current context: what a fill and a copy name that are changed.
+Incarnation NamedOrCurrent(CUcontext named) {
+  Context* const context = named != nullptr ? Context::FindOrPanic(named) : Stack::Top();
+  return context != nullptr ? IncarnationOf(context) : Incarnation{};
+}
+
+Remake RemakeCopy(const CUDA_MEMCPY3D* copy, const Incarnation& named) {
+  return [=](const Work&, Work* work) {
+    return copy != nullptr ? MakeCopyWork(*copy, named, work) : CUDA_ERROR_INVALID_VALUE;
   };
 }
 
@@ -72,12 +78,6 @@ Remake RemakeCopyIn(const CUDA_MEMCPY3D* copy, CUcontext named) {
     if (copy == nullptr || !has_context) return CUDA_ERROR_INVALID_VALUE;
     return MakeCopyWork(*copy, NamedOrGreen(incarnation), work);
   };
-}
-
-// What a fill names that is changed, or the current context.
-Incarnation NamedOrCurrent(CUcontext named) {
-  Context* const context = named != nullptr ? Context::FindOrPanic(named) : Stack::Top();
-  return context != nullptr ? IncarnationOf(context) : Incarnation{};
 }
 
 Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill, const Incarnation& named) {
@@ -231,7 +231,7 @@ CUresult GraphKernelNodeSetParamsFirst(CUgraphNode node, const CUDA_KERNEL_NODE_
 }
 
 CUresult GraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
-  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMCPY, RemakeCopy(copy));
+  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMCPY, RemakeCopy(copy, NamedOrCurrent(nullptr)));
 }
 
 CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {

@@ -39,7 +39,7 @@ bool FindContextAt(CUdeviceptr address, std::uint64_t* context) {
 // What must stay as it is when a copy is changed.
 struct CopyHome {
   CopyHome(const CUDA_MEMCPY3D& copy, const Work& work)
-      : types(copy.srcMemoryType, copy.dstMemoryType), pools(work.pools) {
+      : types(copy.srcMemoryType, copy.dstMemoryType), access(work.access) {
     const Incarnation& named = work.incarnation;
     const std::uint64_t owner = named.context != nullptr ? OwnerOf(named).id : 0;
     std::uint64_t from = owner;
@@ -48,19 +48,20 @@ struct CopyHome {
     FindContextAt(copy.dstDevice, &to);
     context = has_source ? from : to;
   }
-  bool HasPool() const { return pools.first != 0 || pools.second != 0; }
+  // Whether memory of it is in no context.
+  bool NeedsContext() const { return access.first != 0 || access.second != 0; }
 
   std::pair<CUmemorytype, CUmemorytype> types;
-  std::pair<unsigned, unsigned> pools;
+  std::pair<std::uint32_t, std::uint32_t> access;
   std::uint64_t context;  // of the source, or else of the destination, or else the one named
 };
 
-// Whether a copy may name `now` where it named `before`: another context matters to memory of a
-// pool, and a copy stays in its green context.
-bool MayName(const Incarnation& before, const Incarnation& now, bool has_pool) {
+// Whether a copy may name `now` where it named `before`: another context matters to memory that is
+// in none, and a copy stays in its green context.
+bool MayName(const Incarnation& before, const Incarnation& now, bool needs_context) {
   if (before.id == now.id) return true;
   if (before.context != nullptr && before.context->is_green()) return false;
-  return !has_pool || (now.context != nullptr && OwnerOf(now).id == before.id);
+  return !needs_context || (now.context != nullptr && OwnerOf(now).id == before.id);
 }
 
 // What is named is looked at where something changes.
@@ -69,8 +70,9 @@ bool IsLikeCopy(const Work& old, const CUDA_MEMCPY3D& old_copy, const Work& work
   if (std::memcmp(&old_copy, &copy, sizeof(copy)) == 0) return true;
   const CopyHome before(old_copy, old);
   const CopyHome now(copy, work);
-  return before.types == now.types && before.pools == now.pools && before.context == now.context &&
-         MayName(old.incarnation, work.incarnation, now.HasPool());
+  return before.types == now.types && before.access == now.access &&
+         before.context == now.context &&
+         MayName(old.incarnation, work.incarnation, now.NeedsContext());
 }
 
 // Of one row, all may change; in no other context, where something changes.
@@ -112,6 +114,19 @@ CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work) {
       break;
   }
   return is_like ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+}
+
+bool CanWorkOn(CUdevice device, const Work& work) {
+  if (work.type != CU_GRAPH_NODE_TYPE_MEMCPY || work.incarnation.context != nullptr) return true;
+  const CUDA_MEMCPY3D copy = Describe(work).memcpy.copyParams;
+  std::uint64_t context = 0;
+  FindContextAt(copy.srcDevice, &context);
+  FindContextAt(copy.dstDevice, &context);
+  if (context != 0) return true;
+  const auto has_access = [=](std::uint32_t side) {
+    return side == 0 || (side >> device & 1) != 0;
+  };
+  return has_access(work.access.first) && has_access(work.access.second);
 }
 
 CUgraphExecUpdateResult Replace(Work* old, const Work& work) {

@@ -14,9 +14,14 @@ namespace cudasim::driver {
 // Whether Replace() would replace it, or what forbids that.
 CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work);
 
+// Whether a graph can be instantiated with it while a context of the device is current, which is
+// where a copy works that names none, of memory that is in none. Source:
+// test/two_devices_facts_test.cc.
+bool CanWorkOn(CUdevice device, const Work& work);
+
 // Replaces `old` by `work`, which is of the same type, in the same context. Not SUCCESS: what
-// forbids it, and nothing is changed. Source: test/graph_update_facts_test.cc and
-// test/graph_node_context_facts_test.cc.
+// forbids it, and nothing is changed. Source: test/graph_update_facts_test.cc,
+// test/graph_node_context_facts_test.cc and test/two_devices_facts_test.cc.
 CUgraphExecUpdateResult Replace(Work* old, const Work& work);
 
 }  // namespace cudasim::driver

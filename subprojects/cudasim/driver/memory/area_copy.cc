@@ -10,7 +10,6 @@
 #include "driver/memory/array.h"
 #include "driver/memory/copy.h"
 #include "driver/memory/memory.h"
-#include "driver/memory/pool.h"
 #include "driver/memory/reach.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -217,7 +216,7 @@ Work ToWork(const AreaCopy& copy, const Incarnation& incarnation) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = incarnation;
-  work.pools = {PoolAt(copy.from.address), PoolAt(copy.to.address)};
+  work.access = {DevicesWithAccess(copy.from.address), DevicesWithAccess(copy.to.address)};
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
   work.describe = [=](CUgraphNodeParams* params) {

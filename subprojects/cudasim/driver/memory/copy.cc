@@ -15,7 +15,6 @@
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
-#include "driver/memory/pool.h"
 #include "driver/memory/reach.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
@@ -159,7 +158,7 @@ CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = stream.incarnation;
-  if (is_captured) work.pools = {PoolAt(copy.from), PoolAt(copy.to)};
+  if (is_captured) work.access = {DevicesWithAccess(copy.from), DevicesWithAccess(copy.to)};
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
   work.describe = [=](CUgraphNodeParams* params) {

@@ -304,18 +304,6 @@ bool PoolReaches(CUmemoryPool pool, CUdevice device) {
   return ThePools().Reaches(pool, device);
 }
 
-unsigned PoolAt(CUdeviceptr address) {
-  Allocation allocation;
-  if (!Memory::Find(address, &allocation) || allocation.incarnation.id != 0) return 0;
-  unsigned reached = 1u << 31;
-  if (allocation.kind != MemoryKind::kPool) return reached;
-  const std::lock_guard<std::mutex> lock(pool_mutex);
-  for (CUdevice device = 0; device < kMaxDevices; ++device) {
-    if (ThePools().Reaches(allocation.pool, device)) reached |= 1u << device;
-  }
-  return reached;
-}
-
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   const std::lock_guard<std::mutex> lock(pool_mutex);
   ThePools().GiveBack(pool, bytes);

@@ -23,10 +23,6 @@ void GiveBackToPool(CUmemoryPool pool, size_t bytes);
 // Whether the device has access to what the living allocations of `pool` are in.
 bool PoolReaches(CUmemoryPool pool, CUdevice device);
 
-// The devices that have access to the memory there, a bit for each, and bit 31; 0: it is of no
-// pool.
-unsigned PoolAt(CUdeviceptr address);
-
 // What the pool's memory is in, if other processes may map that; nullptr if not, and for null.
 std::shared_ptr<PoolFile> FileOfPool(CUmemoryPool pool);
 

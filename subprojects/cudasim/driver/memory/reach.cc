@@ -2,6 +2,7 @@
 
 #include "driver/memory/reach.h"
 
+#include "driver/context/device.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/pool.h"
 
@@ -44,6 +45,19 @@ bool IsWithinReach(Touch touch, CUdeviceptr address, size_t bytes, unsigned acce
     address = part.base + part.size;
   }
   return true;
+}
+
+std::uint32_t DevicesWithAccess(CUdeviceptr address) {
+  Allocation memory;
+  if (!Memory::Find(address, &memory) || memory.incarnation.id != 0) return 0;
+  std::uint32_t devices = 1u << 31;
+  for (CUdevice device = 0; device < kMaxDevices; ++device) {
+    const bool has_access =
+        (memory.kind == MemoryKind::kPool && PoolReaches(memory.pool, device)) ||
+        (memory.kind == MemoryKind::kMapped && memory.AccessFrom(device) != 0);
+    if (has_access) devices |= 1u << device;
+  }
+  return devices;
 }
 
 }  // namespace cudasim::driver

@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "driver/context/context.h"
 
@@ -28,6 +29,10 @@ enum class Touch { kCopy, kFill, kKernel };
 // Memory that the driver does not know counts as found.
 bool IsWithinReach(Touch touch, CUdeviceptr address, size_t bytes, unsigned access,
                    const Incarnation& place);
+
+// The devices that have access to memory of a pool or to mapped memory, a bit for each, and bit 31.
+// 0: what is there is in a context, or is plain memory.
+std::uint32_t DevicesWithAccess(CUdeviceptr address);
 
 }  // namespace cudasim::driver
 
