@@ -333,7 +333,8 @@ BOOST_AUTO_TEST_CASE(changed_nodes_name_the_current_context) {
   OK(guest.Copy(guest.pooled, own));
   guest.Instantiate();
   for (const CUcontext current : {own, guest.other.get(), CUcontext{nullptr}}) {
-    SetStack({current});
+    SetStack({});
+    if (current != nullptr) SetStack({current});
     OK(RAW(cuGraphMemcpyNodeSetParams)(guest.node, &other));
     SetStack({own});
     BOOST_CHECK_EQUAL(RAW(cuGraphExecUpdate)(guest.executable, guest.graph, &info),
