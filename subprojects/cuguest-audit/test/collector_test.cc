@@ -441,8 +441,9 @@ std::map<std::string, std::string> With(std::map<std::string, std::string> more)
 
 void CompareWithSimulation(const std::map<std::string, std::string>& environment,
                            const std::string& source) {
-  for (const char* scenario : {"leak_and_check", "runtime_sets_device", "changes_settings",
-                               "moves_between_contexts", "uses_a_destroyed_handle"}) {
+  for (const char* scenario :
+       {"leak_and_check", "runtime_sets_device", "changes_settings", "moves_between_contexts",
+        "makes_green_contexts", "uses_a_destroyed_handle"}) {
     BOOST_TEST_CONTEXT(scenario) {
       const Audit plain(scenario);
       const Audit audit(scenario, environment);

@@ -700,6 +700,8 @@ std::uint64_t Collector::IdOf(const void* handle) {
   return contexts.IdOf(handle);
 }
 
+bool Collector::HasPrimary(int device) { return contexts.HasPrimary(device); }
+
 void Collector::Note(const char* text) { writer.WriteNote(RecordKind::kNote, text); }
 
 void Collector::NameSource(const char* name) {

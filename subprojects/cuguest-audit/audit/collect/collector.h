@@ -89,7 +89,7 @@ struct ReportedContext {
   std::uint64_t id = 0;
   int device = -1;
   bool primary = false;
-  bool is_green = false;  // or the primary context of one that is made
+  bool is_green = false;
   std::uintptr_t frame = 0;
 };
 
@@ -117,6 +117,8 @@ class Collector {
   // stands for. One that was not reported is numbered now. 0 for null.
   static std::uint64_t NextId();
   static std::uint64_t IdOf(const void* handle);
+  // ContextTable::HasPrimary().
+  static bool HasPrimary(int device);
 
   // For people: why a source could not be had, and what is not seen.
   static void Note(const char* text);

@@ -22,7 +22,12 @@ void ContextTable::NoteCreated(const void* handle, std::uint64_t id) {
 
 void ContextTable::NoteDestroyed(const void* handle) {
   const std::uint64_t id = IdOf(handle);
-  if (id != 0) NoteCreated(handle, id | kDead);
+  if (id == 0) return;
+  NoteCreated(handle, id | kDead);
+  for (std::atomic<std::uint64_t>& primary : primaries_) {
+    std::uint64_t ended = id;
+    primary.compare_exchange_strong(ended, 0, std::memory_order_relaxed);
+  }
 }
 
 std::uint64_t ContextTable::Look(const void* handle) const {
@@ -51,6 +56,11 @@ void ContextTable::NoteOwner(std::uint64_t id, int device, bool is_primary, bool
 
 std::uint64_t ContextTable::OwnerOf(std::uint64_t id) const {
   return id < kMaxUsed ? owners_[id].load(std::memory_order_relaxed) : 0;
+}
+
+bool ContextTable::HasPrimary(int device) const {
+  const bool is_known = device >= 0 && device < kMaxDevices;
+  return !is_known || primaries_[device].load(std::memory_order_relaxed) != 0;
 }
 
 bool ContextTable::NoteUsed(std::uint64_t id) {

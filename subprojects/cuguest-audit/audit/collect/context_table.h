@@ -27,9 +27,13 @@ class ContextTable {
   bool IsDestroyed(const void* handle) const;
 
   // Which context owns what is made in that one, but for streams: itself, or of a green one the
-  // device's primary context, the last of which that was told. 0: it is not known.
+  // device's primary context. 0: it is not known.
   void NoteOwner(std::uint64_t id, int device, bool is_primary, bool is_green);
   std::uint64_t OwnerOf(std::uint64_t id) const;
+
+  // Whether the device's primary context was told and not yet destroyed. True of a device that is
+  // not known.
+  bool HasPrimary(int device) const;
 
   // Whether this is the first call for that context. Ids count up from 1; beyond kMaxUsed all count
   // as used.

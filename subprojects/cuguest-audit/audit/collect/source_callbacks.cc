@@ -11,15 +11,12 @@ namespace {
 
 CallTable driver_calls{Domain::kDriver};
 CallTable runtime_calls{Domain::kRuntime};
-// The calls of the driver and of the runtime that the thread is in. Contexts that others than
-// CreatesAContext() says create are primary.
+// The calls of the driver and of the runtime that the thread is in.
 __attribute__((tls_model("initial-exec"))) thread_local const CallInfo* driver_call = nullptr;
 __attribute__((tls_model("initial-exec"))) thread_local const CallInfo* runtime_call = nullptr;
 
 bool CreatesAContext(const CallInfo* info) {
-  return info != nullptr && (std::strcmp(info->name, "cuCtxCreate") == 0 ||
-                             std::strcmp(info->name, "cuGreenCtxCreate") == 0 ||
-                             std::strcmp(info->name, "cuCtxFromGreenCtx") == 0);
+  return info != nullptr && std::strcmp(info->name, "cuCtxCreate") == 0;
 }
 
 bool IsOfGreenContexts(const CallInfo* info) {
@@ -75,8 +72,6 @@ void OnResource(const CallbackInterface& interface, std::uint32_t id, const Reso
   const bool is_told =
       interface.get_context_id != nullptr && interface.get_context_id(data.context, &number) == 0;
   context.id = is_told ? number : Collector::NextId();
-  context.primary = !CreatesAContext(driver_call);
-  context.is_green = IsOfGreenContexts(driver_call) || IsOfGreenContexts(runtime_call);
   context.frame = frame;
   std::uint32_t device = 0;
   if (interface.tells_device) {
@@ -84,6 +79,11 @@ void OnResource(const CallbackInterface& interface, std::uint32_t id, const Reso
   } else if (interface.get_device != nullptr && interface.get_device(data.context, &device) == 0) {
     context.device = static_cast<int>(device);
   }
+  // Before a green context its device's primary context is told, unless that is there (CUPTI 13.0
+  // on an H200, driver 580.159.04).
+  context.is_green = (IsOfGreenContexts(driver_call) || IsOfGreenContexts(runtime_call)) &&
+                     Collector::HasPrimary(context.device);
+  context.primary = !context.is_green && !CreatesAContext(driver_call);
   Collector::OnContextCreated(context);
 }
 

@@ -59,6 +59,7 @@ const char* SizesOf(const char* name) {
       {"cuCtxPopCurrent", "8"},
       {"cuCtxSetCurrent", "8"},
       {"cuCtxDestroy", "8"},
+      {"cuGreenCtxDestroy", "8"},
       {"cuDevicePrimaryCtxRetain", "84"},
       {"cuDevicePrimaryCtxRelease", "4"},
       {"cuDevicePrimaryCtxReset", "4"},

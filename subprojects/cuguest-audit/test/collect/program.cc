@@ -249,6 +249,27 @@ int UsesWhatIsOver() {
   return 0;
 }
 
+// The first makes the primary context, too, and so does the one behind the last one's end.
+int MakesGreenContexts() {
+  CUdevResource whole = {};
+  CUdevResource part = {};
+  unsigned count = 1;
+  CUdevResourceDesc description = nullptr;
+  EXPECT(RAW(cuInit)(0) == CUDA_SUCCESS);
+  EXPECT(RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS);
+  EXPECT(RAW(cuDevSmResourceSplitByCount)(&part, &count, &whole, nullptr, 0, 16) == CUDA_SUCCESS);
+  EXPECT(RAW(cuDevResourceGenerateDesc)(&description, &part, 1) == CUDA_SUCCESS);
+  for (int i = 0; i < 2; ++i) {
+    CUgreenCtx green[2] = {};
+    for (CUgreenCtx& one : green) {
+      EXPECT(RAW(cuGreenCtxCreate)(&one, description, 0, CU_GREEN_CTX_DEFAULT_STREAM) ==
+             CUDA_SUCCESS);
+    }
+    for (const CUgreenCtx one : green) EXPECT(RAW(cuGreenCtxDestroy)(one) == CUDA_SUCCESS);
+  }
+  return 0;
+}
+
 // A limit is asked for, changed and set back.
 int ChangesSettings() {
   MakeContext(0);
@@ -307,6 +328,7 @@ constexpr struct {
     {"is_killed", IsKilled},
     {"uses_a_destroyed_handle", UsesADestroyedHandle},
     {"uses_what_is_over", UsesWhatIsOver},
+    {"makes_green_contexts", MakesGreenContexts},
     {"changes_settings", ChangesSettings},
     {"floods", Floods},
     {"overwrites_its_channel", OverwritesItsChannel},
