@@ -114,13 +114,17 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
     if (CUGUEST_INTERNAL_LIKELY(mode == GuardMode::kElide && acquired_.ok())) {
       guard_.scope_.Enter(asked, where);
     } else {
-      EnterFound(internal::AcquireOn(asked, device, if_inactive), asked, mode, where);
+      acquired_ = internal::AcquireOn(asked, device, if_inactive);
+      EnterFound(asked, mode, where);
     }
   }
+  // What `find` finds, which writes what it was told of the current context meanwhile.
+  template <typename Find>
+  AcquiredGuard(const Find& find, internal::CurrentContext&& asked, GuardMode mode,
+                Location where) noexcept;
 
   // What was acquired just now, and `asked` meanwhile.
-  void EnterFound(Acquired&& acquired, const internal::CurrentContext& asked, GuardMode mode,
-                  Location where) noexcept;
+  void EnterFound(const internal::CurrentContext& asked, GuardMode mode, Location where) noexcept;
 
   Acquired acquired_;
   ContextGuard guard_;  // failed if that did; ends before the reference is given back

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cuguest/internal/scope.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/acquire/kept_primaries.h"
 #include "lib/acquire/pointer_attributes.h"
@@ -163,10 +164,18 @@ Acquired AcquireFromSpecialStream(const CurrentContext& asked, CUstream stream) 
   return Refused(Reason::kDriver, acquired.error().code, Subject::kStream, stream);
 }
 
-Acquired AcquireForContextMemory(CUcontext context, CUdeviceptr pointer) {
-  const ContextRef incarnation = ContextRef::Borrow(context);
-  if (incarnation.ok()) return Found(incarnation, Source::kPointer);
-  return RefusedPointer(incarnation.result(), pointer);
+// Which incarnation of its context is alive.
+CUresult Identify(const DriverTable& driver, Incarnation* found) {
+  if (Rarely(found->context == nullptr)) return CUDA_ERROR_INVALID_CONTEXT;
+  return ReadId(driver, found->context, &found->id);
+}
+
+Acquired AcquireForContextMemory(const DriverTable& driver, CUcontext context,
+                                 CUdeviceptr pointer) {
+  Incarnation found = {context, 0};
+  const CUresult code = Identify(driver, &found);
+  return Mostly(code == CUDA_SUCCESS) ? Found(found.Ref(), Source::kPointer)
+                                      : RefusedPointer(code, pointer);
 }
 
 // One more reference to `context`, if it is the primary context of `device`; where it is not, or is
@@ -310,37 +319,34 @@ Acquired AcquireOn(const CurrentContext& asked, Device device, IfInactive if_ina
 }
 
 Acquired AcquireFromStream(CUstream stream, CurrentContext* asked) noexcept {
-  const DriverTable* driver = nullptr;
-  const Error found = GetDriver(&driver);
-  if (!found.ok()) return Refused(found);
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* const driver = TryDriver(&code);
+  if (Rarely(driver == nullptr)) return Refused(NoDriver(code));
   if (MeansCurrent(stream)) {
     *asked = Resolved(CurrentContext());
     return AcquireFromSpecialStream(*asked, stream);
   }
-  if (driver->StreamGetCtx == nullptr) {
+  if (Rarely(driver->StreamGetCtx == nullptr)) {
     return Refused(Reason::kTooOld, kCallRequiresNewerDriver, Subject::kStream, stream);
   }
-  CUcontext context = nullptr;
-  CUresult code = driver->StreamGetCtx(stream, &context);
-  if (code == CUDA_SUCCESS) {
-    const ContextRef incarnation = ContextRef::Borrow(context);
-    if (incarnation.ok()) return Found(incarnation, Source::kStream);
-    code = incarnation.result();
-  }
+  Incarnation found = {nullptr, 0};
+  code = driver->StreamGetCtx(stream, &found.context);
+  if (Mostly(code == CUDA_SUCCESS)) code = Identify(*driver, &found);
+  if (Mostly(code == CUDA_SUCCESS)) return Found(found.Ref(), Source::kStream);
   return Refused(Reason::kDriver, code, Subject::kStream, stream);
 }
 
 Acquired AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
                             CurrentContext* asked) noexcept {
-  const DriverTable* driver = nullptr;
-  const Error found = GetDriver(&driver);
-  if (!found.ok()) return Refused(found);
-  if (pointer == 0) return UnknownMemory(pointer);
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* const driver = TryDriver(&code);
+  if (Rarely(driver == nullptr)) return Refused(NoDriver(code));
+  if (Rarely(pointer == 0)) return UnknownMemory(pointer);
   CUcontext context = nullptr;
-  CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-  if (code == CUDA_ERROR_INVALID_VALUE) return UnknownMemory(pointer);
-  if (code == CUDA_SUCCESS && context != nullptr) {
-    return AcquireForContextMemory(context, pointer);
+  code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  if (Rarely(code == CUDA_ERROR_INVALID_VALUE)) return UnknownMemory(pointer);
+  if (Mostly(code == CUDA_SUCCESS && context != nullptr)) {
+    return AcquireForContextMemory(*driver, context, pointer);
   }
   int ordinal = 0;
   if (code == CUDA_SUCCESS) {
@@ -412,7 +418,9 @@ Acquired AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes,
   if (!read.IsKnown()) return internal::UnknownMemory(pointer);
   error = internal::CheckExtent(*driver, read, pointer, bytes);
   if (!error.ok()) return internal::Refused(error);
-  if (read.context != nullptr) return internal::AcquireForContextMemory(read.context, pointer);
+  if (read.context != nullptr) {
+    return internal::AcquireForContextMemory(*driver, read.context, pointer);
+  }
   internal::CurrentContext asked = internal::CurrentContext::NotAsked();
   return internal::AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, pointer, &asked);
 }

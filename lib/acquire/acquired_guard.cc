@@ -23,28 +23,36 @@ AcquiredGuard::AcquiredGuard(Acquired acquired, GuardMode mode, Location where) 
   }
 }
 
-AcquiredGuard::AcquiredGuard(CUstream stream, GuardMode mode, Location where) noexcept
-    : guard_(Scope::kNotSet) {
-  CurrentContext asked = CurrentContext::NotAsked();
-  EnterFound(internal::AcquireFromStream(stream, &asked), asked, mode, where);
+// Where it is found it stays: what was acquired is not moved.
+template <typename Find>
+AcquiredGuard::AcquiredGuard(const Find& find, CurrentContext&& asked, GuardMode mode,
+                             Location where) noexcept
+    : acquired_(find(&asked)), guard_(Scope::kNotSet) {
+  EnterFound(asked, mode, where);
 }
+
+AcquiredGuard::AcquiredGuard(CUstream stream, GuardMode mode, Location where) noexcept
+    : AcquiredGuard(
+          [=](CurrentContext* asked) { return internal::AcquireFromStream(stream, asked); },
+          CurrentContext::NotAsked(), mode, where) {}
 
 AcquiredGuard::AcquiredGuard(CUstream stream, Device device, IfInactive if_inactive, GuardMode mode,
                              Location where) noexcept
-    : guard_(Scope::kNotSet) {
-  const bool means_device = internal::MeansCurrent(stream);
-  CurrentContext asked = means_device ? CurrentContext() : CurrentContext::NotAsked();
-  EnterFound(means_device ? internal::AcquireOn(asked, device, if_inactive)
-                          : internal::AcquireFromStream(stream, &asked),
-             asked, mode, where);
-}
+    : AcquiredGuard(
+          [=](CurrentContext* asked) {
+            if (!internal::MeansCurrent(stream)) return internal::AcquireFromStream(stream, asked);
+            *asked = CurrentContext();
+            return internal::AcquireOn(*asked, device, if_inactive);
+          },
+          CurrentContext::NotAsked(), mode, where) {}
 
 AcquiredGuard::AcquiredGuard(CUdeviceptr pointer, IfInactive if_inactive, GuardMode mode,
                              Location where) noexcept
-    : guard_(Scope::kNotSet) {
-  CurrentContext asked = CurrentContext::NotAsked();
-  EnterFound(internal::AcquireFromPointer(pointer, if_inactive, &asked), asked, mode, where);
-}
+    : AcquiredGuard(
+          [=](CurrentContext* asked) {
+            return internal::AcquireFromPointer(pointer, if_inactive, asked);
+          },
+          CurrentContext::NotAsked(), mode, where) {}
 
 // Source: CUDA Programming Guide, "Interoperability between Runtime and Driver APIs".
 AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardMode mode,
@@ -52,10 +60,11 @@ AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive, GuardM
     : AcquiredGuard(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),
                     if_inactive, mode, where) {}
 
-void AcquiredGuard::EnterFound(Acquired&& acquired, const CurrentContext& asked, GuardMode mode,
+void AcquiredGuard::EnterFound(const CurrentContext& asked, GuardMode mode,
                                Location where) noexcept {
-  acquired_ = std::move(acquired);
-  if (!acquired_.ok()) return guard_.scope_.Refuse(acquired_.error().code, where);
+  if (internal::Rarely(!acquired_.ok())) {
+    return guard_.scope_.Refuse(acquired_.error().code, where);
+  }
   guard_.scope_.EnterFound(internal::Incarnation::Of(context()),
                            asked.IsKnown() ? &asked.context : nullptr,
                            mode == GuardMode::kAlwaysPush, where);

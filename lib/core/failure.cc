@@ -46,11 +46,15 @@ Error OfDevice(const Error& error, Error::Subject subject, CUdevice device) noex
   return of;
 }
 
+Error NoDriver(CUresult code) noexcept {
+  return Failure(Error::Reason::kNoDriver, code, "load the CUDA driver");
+}
+
 Error GetDriver(const DriverTable** driver) noexcept {
   CUresult code = CUDA_SUCCESS;
   *driver = TryDriver(&code);
   if (*driver != nullptr) return {};
-  return Failure(Error::Reason::kNoDriver, code, "load the CUDA driver");
+  return NoDriver(code);
 }
 
 Error GetInitializedDriver(const DriverTable** driver) noexcept {

@@ -32,6 +32,9 @@ Error OfHandle(const Error& error, Error::Subject subject, const void* handle) n
 Error OfContext(const Error& error, CUcontext context) noexcept;
 Error OfDevice(const Error& error, Error::Subject subject, CUdevice device) noexcept;
 
+// That there is no driver, for the reason that `code` is.
+Error NoDriver(CUresult code) noexcept;
+
 // The process's driver; the second one after cuInit.
 Error GetDriver(const DriverTable** driver) noexcept;
 Error GetInitializedDriver(const DriverTable** driver) noexcept;

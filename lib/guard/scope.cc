@@ -81,17 +81,6 @@ void Scope::EnterByCall(const Incarnation& ours, bool always_pushes, Location wh
 
 CUresult Scope::LeaveByCall(Reported end) noexcept { return Leave(end); }
 
-void Scope::EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
-                       Location where) noexcept {
-  Prepare(ours.context, always_pushes, where);
-  CUcontext caller = current != nullptr ? *current : nullptr;
-  const CUresult code = current != nullptr ? CUDA_SUCCESS : GetCurrent(&caller);
-  ThisThread* const here = CallingThread();
-  if (Rarely(code != CUDA_SUCCESS || !here->IsReady()))
-    return EnterResolving(ours.id, caller, code);
-  EnterOn(here, ours, caller, code, always_pushes, where);
-}
-
 // The scope's record, if this is its thread; the scope is inside.
 Record* Scope::Own() const noexcept { return records::Find(slot_, serial_); }
 

@@ -41,10 +41,9 @@ inline AcquiredGuard::AcquiredGuard(const void* pointer, IfInactive if_inactive,
                                     Location where) noexcept
     : AcquiredGuard(AcquireFromPointer(pointer, if_inactive), mode, where) {}
 
-inline void AcquiredGuard::EnterFound(Acquired&& acquired,
-                                      const internal::CurrentContext& /*asked*/, GuardMode /*mode*/,
+inline void AcquiredGuard::EnterFound(const internal::CurrentContext& /*asked*/, GuardMode /*mode*/,
                                       Location where) noexcept {
-  static_cast<void>(MoveTo(std::move(acquired), where));
+  static_cast<void>(MoveTo(std::move(acquired_), where));
 }
 
 inline Error AcquiredGuard::error() const noexcept { return {}; }

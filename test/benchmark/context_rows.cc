@@ -38,6 +38,8 @@ const Device kFirst = Device::Borrow(0);
 constexpr char kCallsOfHandle[] = "query, query";
 constexpr char kCallsOfRef[] = "query, `cuCtxGetId`, query";
 constexpr char kSwitchesOfHandle[] = "query, push, pop, query";
+constexpr char kCallsOfStream[] = "what `AcquiredGuard(stream)` calls";
+constexpr char kCallsOfPointer[] = "what `AcquiredGuard(pointer)` calls";
 constexpr char kSwitchesOfRef[] = "query, `cuCtxGetId`, push, pop, query";
 
 // A library of guard_plugin.cc.
@@ -142,11 +144,32 @@ Group Guards(const char* title, CUcontext current) {
   return group;
 }
 
+constexpr char kFinding[] = "finding a context, which is current";
+
 Group Acquiring(const Objects& objects) {
   const ObjectDriver& driver = *TheWorld().driver;
   const CUstream stream = objects.stream;
   const CUdeviceptr pointer = objects.pointer;
-  Group group = {"finding a context, which is current", TheWorld().user, {1, 4, 16}, 1000, {}};
+  const auto ask_of_stream = [&driver, stream] {
+    CUcontext context = nullptr;
+    if (driver.StreamGetCtx != nullptr) driver.StreamGetCtx(stream, &context);
+    return context;
+  };
+  const auto ask_of_pointer = [&driver, pointer] {
+    CUcontext context = nullptr;
+    driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+    return context;
+  };
+  const auto ask_as_a_guard = [&driver](CUcontext found) {
+    AskForId(found);
+    AskWhatIsCurrent(driver);
+    AskWhatIsCurrent(driver);
+  };
+  const auto push_and_pop = [&driver](CUcontext found) {
+    driver.CtxPushCurrent(found);
+    driver.CtxPopCurrent(&found);
+  };
+  Group group = {kFinding, TheWorld().user, {1, 4, 16}, 1000, {}};
   group.Add("`cuCtxGetCurrent`, `cuCtxGetDevice`, `cuCtxGetId`", [&driver](std::size_t) {
     CUcontext context = nullptr;
     CUdevice device = 0;
@@ -161,22 +184,28 @@ Group Acquiring(const Objects& objects) {
   group.Add("`AcquireOn`", [](std::size_t) { benchmark::DoNotOptimize(AcquireOn(kFirst).ok()); });
   group.Add("`AcquireFromStream(0)`",
             [](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(nullptr).ok()); });
-  group.Add("`cuStreamGetCtx`", [&driver, stream](std::size_t) {
-    CUcontext context = nullptr;
-    if (driver.StreamGetCtx != nullptr) driver.StreamGetCtx(stream, &context);
-    benchmark::DoNotOptimize(context);
-  });
+  group.Add("`cuStreamGetCtx`",
+            [ask_of_stream](std::size_t) { benchmark::DoNotOptimize(ask_of_stream()); });
   group.Add("`AcquireFromStream`",
             [stream](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(stream).ok()); });
   group.Add("`AcquiredGuard(AcquireFromStream(...))`",
             [stream](std::size_t) { const AcquiredGuard guard(AcquireFromStream(stream)); });
-  group.Add("`cuPointerGetAttribute`, the context", [&driver, pointer](std::size_t) {
-    CUcontext context = nullptr;
-    driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-    benchmark::DoNotOptimize(context);
-  });
+  group.Add("`cuStreamGetCtx`, push, pop",
+            [ask_of_stream, push_and_pop](std::size_t) { push_and_pop(ask_of_stream()); });
+  group.Add(kCallsOfStream,
+            [ask_of_stream, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask_of_stream()); });
+  group.Add("`AcquiredGuard(stream)`",
+            [stream](std::size_t) { const AcquiredGuard guard(stream); });
+  group.Add("`cuPointerGetAttribute`, the context",
+            [ask_of_pointer](std::size_t) { benchmark::DoNotOptimize(ask_of_pointer()); });
   group.Add("`AcquireFromPointer`",
             [pointer](std::size_t) { benchmark::DoNotOptimize(AcquireFromPointer(pointer).ok()); });
+  group.Add("`cuPointerGetAttribute`, push, pop",
+            [ask_of_pointer, push_and_pop](std::size_t) { push_and_pop(ask_of_pointer()); });
+  group.Add(kCallsOfPointer,
+            [ask_of_pointer, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask_of_pointer()); });
+  group.Add("`AcquiredGuard(pointer)`",
+            [pointer](std::size_t) { const AcquiredGuard guard(pointer); });
   return group;
 }
 
@@ -199,7 +228,10 @@ Rows Make() {
        {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.3, kCallsOfRef},
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
        {kOther, "`ContextGuard(handle)`", 1, 1.4, kSwitchesOfHandle},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef}},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef},
+       {kFinding, "`AcquiredGuard(stream)`", 1, 1.4, kCallsOfStream},
+       {kFinding, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream},
+       {kFinding, "`AcquiredGuard(pointer)`", 1, 1.25, kCallsOfPointer}},
       objects};
 }
 

@@ -108,7 +108,8 @@ Rows Make() {
                 // Of the guard itself it was 0.21 on an H200, with 16 threads 0.011.
                 {kPrimary, "`runtime::DeviceGuard`", 1, 0.4, torch},
                 {kPrimary, "`runtime::DeviceGuard`", 16, 0.05, torch},
-                {kPrimary, "`runtime::DeviceGuard`", 1, 1.5, kCallsOfGuard}},
+                {kPrimary, "`runtime::DeviceGuard`", 1, 1.25, kCallsOfGuard},
+                {kPrimary, "`AcquiredGuard(device)`", 1, 1.25, kCallsOfGuard}},
                nullptr};
   return rows;
 }

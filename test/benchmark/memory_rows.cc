@@ -30,6 +30,8 @@ using cuguest::ObjectDriver;
 using cuguest::Stream;
 
 constexpr std::size_t kMost = 4 << 20;
+constexpr char kCallsOfCopies[] = "what `Upload` and `Download` call";
+constexpr char kCallsOfOrdered[] = "what `AllocateAsync` and the free call";
 
 // Of the user's context.
 struct Objects {
@@ -66,6 +68,36 @@ CUresult InRelaxedMode(const ObjectDriver& driver, const Call& call) {
   return code;
 }
 
+// As a copy does without a stream.
+template <typename Call>
+void InContext(const Objects& objects, const Call& call) {
+  const ObjectDriver& driver = objects.driver;
+  CUcontext current = nullptr;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  driver.CtxGetCurrent(&current);
+  AskForId(objects.ref.get());
+  driver.StreamIsCapturing(CU_STREAM_LEGACY, &status);
+  REQUIRE(InRelaxedMode(driver, call) == CUDA_SUCCESS);
+  driver.CtxGetCurrent(&current);
+  benchmark::DoNotOptimize(current);
+}
+
+CUresult AskForAttributes(const ObjectDriver& driver, CUdeviceptr pointer) {
+  CUcontext context = nullptr;
+  unsigned type = 0;
+  int ordinal = 0;
+  CUdeviceptr start = 0;
+  std::size_t size = 0;
+  CUpointer_attribute attributes[] = {
+      CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+      CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void* values[] = {&context, &type, &ordinal, &start, &size};
+  const CUresult code = driver.PointerGetAttributes(5, attributes, values, pointer);
+  benchmark::DoNotOptimize(size);
+  return code;
+}
+
 void AskBeforeOrderedCall(const Objects& objects, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   AskForId(objects.ref.get());
@@ -81,7 +113,7 @@ Group AllocatingInStream(Objects& objects) {
     REQUIRE(objects.driver.MemAllocAsync(&pointer, 1 << 20, stream) == CUDA_SUCCESS);
     objects.driver.MemFreeAsync(pointer, stream);
   });
-  group.Add("what `AllocateAsync` and the free call", [&objects](std::size_t thread) {
+  group.Add(kCallsOfOrdered, [&objects](std::size_t thread) {
     const CUstream stream = objects.streams[thread].get();
     CUdeviceptr pointer = 0;
     AskBeforeOrderedCall(objects, stream);
@@ -104,8 +136,20 @@ Group Copying(Objects& objects, const std::string& title, std::size_t bytes, int
     REQUIRE(objects.driver.MemcpyHtoD(pointer, objects.host.data(), bytes) == CUDA_SUCCESS);
     REQUIRE(objects.driver.MemcpyDtoH(objects.host.data(), pointer, bytes) == CUDA_SUCCESS);
   });
+  group.Add(kCallsOfCopies, [&objects, bytes](std::size_t) {
+    const CUdeviceptr pointer = objects.device.get();
+    const ObjectDriver& driver = objects.driver;
+    InContext(objects, [&] {
+      const CUresult code = driver.MemcpyHtoD(pointer, objects.host.data(), bytes);
+      return code == CUDA_SUCCESS ? driver.StreamSynchronize(CU_STREAM_LEGACY) : code;
+    });
+    InContext(objects, [&] {
+      REQUIRE(driver.MemcpyDtoH(objects.host.data(), pointer, bytes) == CUDA_SUCCESS);
+      return AskForAttributes(driver, reinterpret_cast<CUdeviceptr>(objects.host.data()));
+    });
+  });
   const auto device = Take(objects.device.view().Subview(0, bytes));
-  group.Add("`Copy`, `Copy`", [&objects, device, bytes](std::size_t) {
+  group.Add("`Upload`, `Download`", [&objects, device, bytes](std::size_t) {
     const HostSpan<char> host(objects.host.data(), bytes);
     REQUIRE(cuguest::Upload(device, HostSpan<const char>(objects.host.data(), bytes)).ok());
     REQUIRE(cuguest::Download(device, host).ok());
@@ -121,20 +165,8 @@ Group Describing(Objects& objects) {
     objects.driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
     benchmark::DoNotOptimize(context);
   });
-  group.Add("`cuPointerGetAttributes`, five of them", [&objects, pointer](std::size_t) {
-    CUcontext context = nullptr;
-    unsigned type = 0;
-    int ordinal = 0;
-    CUdeviceptr start = 0;
-    std::size_t size = 0;
-    CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-    void* values[] = {&context, &type, &ordinal, &start, &size};
-    objects.driver.PointerGetAttributes(5, attributes, values, pointer);
-    benchmark::DoNotOptimize(size);
-  });
+  group.Add("`cuPointerGetAttributes`, five of them",
+            [&objects, pointer](std::size_t) { AskForAttributes(objects.driver, pointer); });
   group.Add("`Describe`",
             [pointer](std::size_t) { benchmark::DoNotOptimize(cuguest::Describe(pointer)->size); });
   return group;
@@ -149,7 +181,10 @@ Rows Make() {
                  Copying(*objects, "64 KiB", 64 << 10, 5),
                  Copying(*objects, "4 MiB", kMost, 1),
                  Describing(*objects)};
-  rows.promises = {{rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.8}};
+  rows.promises = {
+      {rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.8},
+      {rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.3, kCallsOfOrdered},
+      {rows.groups[2].title, "`Upload`, `Download`", 1, 1.15, kCallsOfCopies}};
   rows.needs = objects;
   return rows;
 }

@@ -123,8 +123,18 @@ class CUGUEST_API Scope {
   CUresult LeaveByCall(Reported end) noexcept;
   // What was found alive just now, with nothing called since; `current` is what was found current
   // since, nullptr if that was not asked. Nothing is asked twice.
-  void EnterFound(const Incarnation& ours, const CUcontext* current, bool always_pushes,
-                  Location where) noexcept;
+  [[gnu::always_inline]] CUGUEST_HIDE inline void EnterFound(const Incarnation& ours,
+                                                             const CUcontext* current,
+                                                             bool always_pushes,
+                                                             Location where) noexcept {
+    Prepare(ours.context, always_pushes, where);
+    CUcontext caller = current != nullptr ? *current : nullptr;
+    const CUresult code = current != nullptr ? CUDA_SUCCESS : GetCurrent(&caller);
+    ThisThread* const here = CallingThread();
+    if (Rarely(code != CUDA_SUCCESS || !here->IsReady()))
+      return EnterResolving(ours.id, caller, code);
+    EnterOn(here, ours, caller, code, always_pushes, where);
+  }
   // What was found current just now. Calls the driver for nothing. Needs current.IsSeen().
   CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
     Prepare(current.Seen().context, false, where);

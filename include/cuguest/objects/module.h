@@ -152,7 +152,8 @@ class CUGUEST_API Module {
   ///                              whose name is mangled, how to declare it
   ///         kInvalidArgument     an empty name, or one with a NUL in it
   ///         and those of Driver::GetInitialized()
-  /// Cost:   three driver calls, two if it was asked for before, and a lock: keep the Kernel.
+  /// Cost:   three driver calls, none if it was asked for before; and a lock, and a shared count:
+  ///         keep the Kernel.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
   /// Sorted; C++ names are mangled.

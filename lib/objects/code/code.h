@@ -145,13 +145,14 @@ class Code : public std::enable_shared_from_this<Code> {
   // What the code is in `context`, which is gone, is gone with it.
   void ForgetDestroyed(const ContextRef& context) { contexts_.ForgetDestroyed(context); }
 
+  // One that was found or added before.
+  std::optional<Kernel> KnownKernel(std::string_view name);
+
   // The kernel of that name: the same for all that ask.
   Kernel AddKernel(std::string name, CUkernel kernel);
 
  protected:
   using InContext = PerContext<CodeInContext>::Pin;
-
-  std::optional<Kernel> KnownKernel(std::string_view name);
 
   // What the code is in `context`, which is current. `report` may be null.
   absl::StatusOr<InContext> Enter(const ObjectDriver& driver, const ContextRef& context,

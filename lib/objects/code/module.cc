@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -228,6 +229,8 @@ absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {
   if (code_ == nullptr) return NoModule("get kernel " + Quoted(name));
   // No forked child, where another thread of the parent's may have had the lock.
   CUGUEST_RETURN_IF_ERROR(ObjectDriver::GetInitialized().status());
+  std::optional<Kernel> known = code_->KnownKernel(name);
+  if (known) return *std::move(known);
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), "get a kernel");
   return code_->GetKernel(name);
