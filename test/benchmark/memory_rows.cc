@@ -183,7 +183,7 @@ Rows Make() {
                  Describing(*objects)};
   rows.promises = {
       {rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.8},
-      {rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.3, kCallsOfOrdered},
+      {rows.groups[1].title, "`DeviceBuffer::AllocateAsync`, destroyed", 1, 1.4, kCallsOfOrdered},
       {rows.groups[2].title, "`Upload`, `Download`", 1, 1.15, kCallsOfCopies}};
   rows.needs = objects;
   return rows;
