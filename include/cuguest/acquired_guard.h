@@ -114,7 +114,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
     if (CUGUEST_INTERNAL_LIKELY(mode == GuardMode::kElide && acquired_.ok())) {
       guard_.scope_.Enter(asked, where);
     } else {
-      acquired_ = internal::AcquireOn(asked, device, if_inactive);
+      static_cast<void>(acquired_ = internal::AcquireOn(asked, device, if_inactive));
       EnterFound(asked, mode, where);
     }
   }

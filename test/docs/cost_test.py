@@ -29,17 +29,15 @@ def measured(name):
 
 
 # Rows of README.md: the group and the row of the table that they are.
-FOUND = "finding a context, which is current"
-PRIMARY, BLAS = "the device's primary context is current already", "a cuBLAS handle, its context current"
+CURRENT, OTHER = "the context is current already", "another context is current"
+PRIMARY = "the device's primary context is current already"
 ROWS = {
-    "a stream's: `cuStreamGetCtx`, push, pop": (FOUND, "`cuStreamGetCtx`, push, pop"),
-    "`AcquiredGuard(stream)`": (FOUND, "`AcquiredGuard(stream)`"),
-    "a pointer's: `cuPointerGetAttribute`, push, pop": (FOUND, "`cuPointerGetAttribute`, push, pop"),
-    "`AcquiredGuard(pointer)`": (FOUND, "`AcquiredGuard(pointer)`"),
-    "a device's: what PyTorch's `CUDAGuard` calls": (PRIMARY, "what PyTorch's `CUDAGuard` calls, shared runtime"),
-    "`runtime::DeviceGuard`": (PRIMARY, "`runtime::DeviceGuard`"),
-    "a cuBLAS handle's: push, `cublasSetStream`, pop": (BLAS, "push, `cublasSetStream`, pop"),
-    "`CublasScope`, which gives the handle back as it was": (BLAS, "`CublasScope`"),
+    "push, pop": (CURRENT, "push, pop"),
+    "`ContextGuard`, its context already current": (CURRENT, "`ContextGuard(handle)`"),
+    "`ContextGuard(ContextRef)`, the same": (CURRENT, "`ContextGuard(ContextRef)`"),
+    "`ContextGuard`, another context current": (OTHER, "`ContextGuard(handle)`"),
+    "`cudaGetDevice`, `cudaSetDevice` twice (shared runtime)":
+        (PRIMARY, "`cudaGetDevice`, `cudaSetDevice` twice, shared runtime"),
 }
 
 
