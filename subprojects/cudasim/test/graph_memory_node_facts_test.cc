@@ -95,6 +95,21 @@ BOOST_AUTO_TEST_CASE(a_node_allocates_memory_that_its_graph_frees) {
   IS(RAW(cuMemFree)(guest.pointer), INVALID_VALUE);
 }
 
+BOOST_AUTO_TEST_CASE(copies_of_no_context_reach_it) {
+  AllocationGuest guest;
+  const std::vector<unsigned char> fives(kBytes, 5);
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = fives.data();
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = guest.pointer;
+  copy.WidthInBytes = kBytes;
+  copy.Height = copy.Depth = 1;
+  CUgraphNode node = nullptr;
+  OK(RAW(cuGraphAddMemcpyNode)(&node, guest.graph, &guest.filler, 1, &copy, nullptr));
+  guest.Instantiate();
+}
+
 BOOST_AUTO_TEST_CASE(memory_that_no_node_frees_stays) {
   AllocationGuest guest;
   guest.Instantiate();

@@ -15,8 +15,7 @@ namespace cudasim::driver {
 CUgraphExecUpdateResult CheckReplacement(const Work& old, const Work& work);
 
 // Whether a graph can be instantiated with it while a context of the device is current, which is
-// where a copy works that names none, of memory that is in none. Source:
-// test/two_devices_facts_test.cc.
+// where a copy works that names none, of memory that is in none. Source: test/reach_facts_test.cc.
 bool CanWorkOn(CUdevice device, const Work& work);
 
 // Replaces `old` by `work`, which is of the same type, in the same context. Not SUCCESS: what

@@ -33,6 +33,18 @@ bool Finds(Touch touch, const Allocation& memory, unsigned access, const Incarna
   }
 }
 
+// To memory that is in no context.
+bool HasAccess(const Allocation& memory, CUdevice device) {
+  switch (memory.kind) {
+    case MemoryKind::kPool:
+      return PoolReaches(memory.pool, device);
+    case MemoryKind::kMapped:
+      return memory.AccessFrom(device) != 0;
+    default:
+      return memory.device == device;  // a graph's
+  }
+}
+
 }  // namespace
 
 bool IsWithinReach(Touch touch, CUdeviceptr address, size_t bytes, unsigned access,
@@ -52,10 +64,7 @@ std::uint32_t DevicesWithAccess(CUdeviceptr address) {
   if (!Memory::Find(address, &memory) || memory.incarnation.id != 0) return 0;
   std::uint32_t devices = 1u << 31;
   for (CUdevice device = 0; device < kMaxDevices; ++device) {
-    const bool has_access =
-        (memory.kind == MemoryKind::kPool && PoolReaches(memory.pool, device)) ||
-        (memory.kind == MemoryKind::kMapped && memory.AccessFrom(device) != 0);
-    if (has_access) devices |= 1u << device;
+    if (HasAccess(memory, device)) devices |= 1u << device;
   }
   return devices;
 }

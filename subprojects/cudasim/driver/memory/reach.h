@@ -30,8 +30,8 @@ enum class Touch { kCopy, kFill, kKernel };
 bool IsWithinReach(Touch touch, CUdeviceptr address, size_t bytes, unsigned access,
                    const Incarnation& place);
 
-// The devices that have access to memory of a pool or to mapped memory, a bit for each, and bit 31.
-// 0: what is there is in a context, or is plain memory.
+// The devices that have access to memory of a pool, of a graph or of a mapping, a bit for each, and
+// bit 31. 0: what is there is in a context, or is plain memory.
 std::uint32_t DevicesWithAccess(CUdeviceptr address);
 
 }  // namespace cudasim::driver
