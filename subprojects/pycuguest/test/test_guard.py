@@ -11,6 +11,7 @@ import weakref
 import pytest
 
 import cuguest
+from conftest import on_a_thread
 from cuguest import _python
 
 
@@ -77,6 +78,77 @@ def test_warning_names_each_place_once(driver, two):
             with cuguest.guard(guest):
                 driver.set(host)
     assert len(told) == 1
+
+
+def test_warning_is_of_its_place(driver, two):
+    """One a place, whatever the contexts are; as one of the module that made the guard."""
+    host, guest = two
+    modules = {}
+    code = "with guard(b): set(a)"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for name in ("one", "two", "three", "one", "two"):
+            module = modules.setdefault(name, {"guard": cuguest.guard, "set": driver.set, "__name__": name})
+            exec(compile(code, f"{name}.py", "exec"), module, {"a": host, "b": guest})
+        guest = driver.create()
+        exec(compile(code, "one.py", "exec"), modules["one"], {"a": host, "b": guest})
+    assert [(one.filename, one.lineno) for one in told] == [("one.py", 1), ("two.py", 1), ("three.py", 1)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", module="two$")
+        for name in ("one", "two"):
+            exec(compile(code, f"{name}.py", "exec"), modules[name], {"a": host, "b": guest})
+        exec(compile(code, "nowhere.py", "exec"), {"guard": cuguest.guard, "set": driver.set, "a": host, "b": guest})
+    assert [one.filename for one in told] == ["one.py", "nowhere.py"]
+    assert "0x" not in str(told[0].message)
+
+
+def test_guard_of_nothing_current(driver, two):
+    """What current() says on a thread that has none; and where there are contexts, none inside."""
+    host, guest = two
+
+    def run():
+        with pytest.warns(cuguest.CuguestWarning, match="left a push behind"):
+            with cuguest.guard(cuguest.current()):
+                driver.push(guest)
+        assert driver.stack() == []
+
+    on_a_thread(run)
+    driver.push(guest)
+    with cuguest.guard(None):
+        assert driver.stack() == []
+        with cuguest.guard(host):
+            assert driver.stack() == [host]
+    assert driver.stack() == [guest, host]
+    driver.pop()
+    with pytest.raises(TypeError):
+        cuguest.guard()
+
+
+@pytest.mark.parametrize("raised", [ValueError("mine"), KeyboardInterrupt(), SystemExit(3)])
+def test_exception_of_the_block_goes_on(driver, two, raised, monkeypatch):
+    """Where the warning is an error, too: that is told as one that is ignored."""
+    host, guest = two
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: ignored.append(args.exc_type))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(type(raised)) as told:
+            with cuguest.guard(guest):
+                driver.set(host)
+                raise raised
+    assert told.value is raised and ignored == [cuguest.CuguestWarning]
+    assert driver.stack() == [host]
+
+
+def test_callback_that_fails_under_pythons_own_hook(driver, two, quiet, capfd, monkeypatch):
+    host, guest = two
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    remove = cuguest.on_incident(lambda incident: 1 / 0)
+    with cuguest.guard(guest):
+        driver.set(host)
+    remove()
+    assert "ZeroDivisionError" in capfd.readouterr().err
 
 
 def test_callback_may_fail_and_end(driver, two, monkeypatch, quiet):
@@ -310,7 +382,7 @@ def test_context_that_was_destroyed(driver, two):
 
 @pytest.mark.parametrize("wrong, kind", [
     (0, ValueError), (1, ValueError), (4097, ValueError), (-8, ValueError), (2**64, ValueError), (2**200, ValueError),
-    (True, TypeError), (None, TypeError), ("0x7f00", TypeError), (4096.0, TypeError), (b"", TypeError), (int, TypeError),
+    (True, TypeError), ("0x7f00", TypeError), (4096.0, TypeError), (b"", TypeError), (int, TypeError),
     (object(), TypeError), ([], TypeError),
 ], ids=repr)
 def test_what_is_no_context(driver, two, wrong, kind):

@@ -319,7 +319,7 @@ def test_what_is_no_context(driver, two, wrong, kind):
 
 @pytest.mark.parametrize("scope", [cuguest.guard, cuguest.home])
 def test_wrong_arguments(driver, scope):
-    for call in (scope, lambda: scope(None), lambda: scope(1, 2), lambda: scope(x=1), lambda: scope(4096, device=0),
+    for call in (scope, lambda: cuguest.home(None), lambda: scope(1, 2), lambda: scope(x=1), lambda: scope(4096, device=0),
                  lambda: scope(device="0"), lambda: scope(device=True), lambda: scope(device=0.0),
                  lambda: type("Sub", (scope,), {})):
         with pytest.raises(TypeError):

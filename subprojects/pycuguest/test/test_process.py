@@ -159,6 +159,23 @@ def test_fork_in_the_block(driver, two, incidents):
     held.release()
 
 
+@pytest.mark.parametrize("make", ["cuguest.shared(device=0)", "cuguest.retain_primary(0)",
+                                  "cuguest.guard(cuguest.Primary(0, create=True))"])
+def test_fork_in_the_block_of_what_holds(driver, python, make):
+    """The child leaves it in silence."""
+    status, said = python("""
+        import os, sys
+        import cuguest
+        with eval(sys.argv[1]) as held:
+            child = os.fork()
+        if child == 0:
+            del held
+            os._exit(7)
+        assert os.waitpid(child, 0)[1] >> 8 == 7
+    """, make)
+    assert status == 0 and said == "", said
+
+
 SHUTDOWN = """
     import ctypes, sys, threading
     import cuguest

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Objects with a stream, memory or a context, as frameworks have them, and such as lie."""
 
+import collections
 import ctypes
+import decimal
+import fractions
 import types
 
 import pytest
@@ -150,6 +153,11 @@ LIES = {
     "none": (Streamed((0, None)), TypeError),
     "a bool": (Streamed((0, True)), TypeError),
     "a float": (Streamed((0, 1.0)), TypeError),
+    "a decimal": (Streamed((0, decimal.Decimal("1.9"))), TypeError),
+    "a fraction": (Streamed((0, fractions.Fraction(3, 2))), TypeError),
+    "a tuple": ((1, 2, 3), TypeError),
+    "a tuple of what may be created": ((cuguest.Primary(0), True), TypeError),
+    "an empty tuple": ((), TypeError),
     "negative": (Streamed((0, -1)), ValueError),
     "huge": (Streamed((0, 2**64)), ValueError),
     "no address": (Streamed((0, 4099)), ValueError),
@@ -178,6 +186,20 @@ LIES = {
     "a context at 8": (type("Context", (), {"handle": 8})(), ValueError),
     "a class": (Streamed, TypeError),
 }
+
+
+class StreamWithAName(collections.namedtuple("StreamWithAName", "name stream")):
+    def __cuda_stream__(self):
+        return 0, self.stream
+
+
+def test_tuple_that_has_a_stream(driver, two):
+    """It is one object, and no arguments."""
+    _, guest = two
+    x = StreamWithAName("mine", driver.stream(guest))
+    assert cuguest.acquire(x).context.handle == guest
+    with cuguest.guard(x):
+        assert driver.current() == guest
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -2,6 +2,7 @@
 """undisturbed(), and the plugin for pytest."""
 
 import ctypes
+import re
 import sys
 import textwrap
 
@@ -58,6 +59,19 @@ def test_primary_that_was_created(driver):
             held.pop().release()
     with undisturbed(primaries=False):
         held.append(cuguest.retain_primary(0))
+
+
+def test_primary_that_was_made_anew(inactive):
+    """By a reset, or by a release and another reference; and one that is only retained meanwhile."""
+    held = cuguest.retain_primary(0)
+    with undisturbed():
+        cuguest.retain_primary(0).release()
+    with pytest.raises(Disturbed, match="primary context of device 0 was reset or released, and created anew"):
+        with undisturbed():
+            inactive.cuDevicePrimaryCtxReset_v2(0)
+            more = cuguest.retain_primary(0)
+    more.release()
+    held.release()
 
 
 def test_capture_mode_that_is_another(driver):
@@ -201,3 +215,122 @@ def test_audit_that_is_incomplete(driver, pytester):
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["cuguest-audit: the audit is incomplete"])
+
+
+KINDS = """
+    import ctypes, unittest
+    import pytest
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def disturb():
+        made = ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+
+    class TestCase(unittest.TestCase):
+        @pytest.mark.usefixtures("undisturbed")
+        def test_pushes(self):
+            disturb()
+
+        @pytest.mark.usefixtures("undisturbed")
+        def test_silent(self):
+            pass
+
+        @pytest.mark.usefixtures("undisturbed")
+        def test_that_fails(self):
+            self.fail("mine")
+
+    @pytest.mark.usefixtures("undisturbed")
+    class TestClass:
+        def test_pushes(self):
+            disturb()
+
+    def test_asks_itself(request):
+        disturb()
+        request.getfixturevalue("undisturbed")
+        disturb()
+
+    def test_asked_before(request):
+        disturb()
+        request.getfixturevalue("undisturbed")
+
+    @pytest.fixture(autouse=True)
+    def of_all(request):
+        if "auto" in request.node.name:
+            request.getfixturevalue("undisturbed")
+
+    def test_auto():
+        disturb()
+"""
+
+
+def test_fixture_checks_every_kind_of_test(driver, pytester):
+    pytester.makepyfile(textwrap.dedent(KINDS))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rf")
+    result.assert_outcomes(passed=2, failed=5)
+    said = result.stdout.str()
+    assert said.count("Disturbed: the context stack of the thread was ") >= 4
+    for name in ("TestCase::test_pushes", "TestClass::test_pushes", "::test_asks_itself", "::test_auto",
+                 "TestCase::test_that_fails"):
+        assert re.search(rf"^FAILED \S*{name}\b", said, re.M), name
+    assert "AssertionError: mine" in said
+
+
+OUTCOMES = """
+    import unittest
+    import pytest
+
+    @pytest.mark.skip(reason="no GPU")
+    def test_skipped(): pass
+
+    def test_skips(): pytest.skip("so")
+
+    @pytest.mark.xfail
+    def test_xfails(): assert False
+
+    @pytest.mark.xfail
+    def test_xpasses(): pass
+
+    @pytest.fixture
+    def broken(): raise KeyError("before")
+
+    def test_error_before(broken): pass
+
+    @pytest.fixture
+    def breaks():
+        yield
+        raise KeyError("behind")
+
+    def test_error_behind(breaks): pass
+
+    @pytest.mark.parametrize("url", ["http://example.com/a", "a/./b", "p/q", "x::y", "[z]"])
+    def test_odd_ids(url): pass
+
+    def test_property(record_property):
+        record_property("made", {"a tuple": (1, 2), "an object": pytest})
+        print("said")
+
+    class TestCase(unittest.TestCase):
+        def test_passes(self): pass
+        def test_fails(self): self.fail("mine")
+
+        @unittest.skip("here, too")
+        def test_is_skipped(self): pass
+"""
+
+
+def test_audit_of_each_outcome(driver, pytester):
+    """As without the audit, in each form of a report."""
+    pytester.makepyfile(textwrap.dedent(OUTCOMES))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit", "-v", "-rA", "--junit-xml=made.xml")
+    result.assert_outcomes(passed=8, failed=1, skipped=3, xfailed=1, xpassed=1, errors=2)
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
+def test_audit_of_a_test_outside_of_the_root(driver, pytester, tmp_path):
+    other = tmp_path / "other" / "test_other.py"
+    other.parent.mkdir()
+    other.write_text("def test_there(): pass\n")
+    root = pytester.mkdir("root")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit", f"--rootdir={root}", other)
+    result.assert_outcomes(passed=1)

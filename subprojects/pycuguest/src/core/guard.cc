@@ -5,6 +5,7 @@
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
+#include "cuguest/no_context_guard.h"
 #include "scope.h"
 
 namespace pycuguest {
@@ -17,12 +18,14 @@ using cuguest::Error;
 using cuguest::GuardMode;
 using cuguest::IfInactive;
 using cuguest::Location;
+using cuguest::NoContextGuard;
 
-// Of what the caller keeps alive, by a handle or a ref; or of what it finds, and holds.
+// Of what the caller keeps alive, by a handle or a ref; of what it finds, and holds; or of nothing.
 class Entry {
  public:
   bool Enter(PyObject* what, const Way& way, const Place& place) {
     const Location where = {place.file, place.line};
+    if (way.kind == Way::kNothing) return EnterNothing(where);
     if (way.kind == Way::kHandle || way.kind == Way::kRef) return EnterGiven(way, where);
     Error error;
     Unlocked(way.MayBlock(), [&] {
@@ -41,6 +44,7 @@ class Entry {
   }
 
   void End() {
+    none_.reset();
     given_.reset();
     if (!found_.has_value()) return;
     // The last reference to a context may be the guard's.
@@ -48,6 +52,14 @@ class Entry {
   }
 
  private:
+  bool EnterNothing(Location where) {
+    none_.emplace(where);
+    if (none_->ok()) return true;
+    Raise(none_->result(), none_->doing(), none_->advice());
+    none_.reset();
+    return false;
+  }
+
   bool EnterGiven(const Way& way, Location where) {
     const CUcontext context = HandleOf<CUcontext>(way.number);
     if (way.kind == Way::kHandle) {
@@ -78,6 +90,7 @@ class Entry {
     }
   }
 
+  std::optional<NoContextGuard> none_;
   std::optional<ContextGuard> given_;
   std::optional<AcquiredGuard> found_;
 };
@@ -87,10 +100,13 @@ PyObject* GuardNew(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   PyObject *what = nullptr, *given = nullptr;
   int device;
   if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O$O:guard", const_cast<char**>(names), &what,
-                                   &given) ||
-      !ParseSubject("guard", &what, given, &device)) {
+                                   &given)) {
     return nullptr;
   }
+  // As current() says where nothing is.
+  const bool is_none = what == Py_None && (given == nullptr || given == Py_None);
+  if (is_none) return ScopeNew<Entry>(type, nullptr, -1);
+  if (!ParseSubject("guard", &what, given, &device)) return nullptr;
   return ScopeNew<Entry>(type, what, device);
 }
 
@@ -106,7 +122,8 @@ PyType_Slot slots[] = {
          "inside the block, and the thread's stack of contexts is afterwards as it was before, "
          "whatever the block did.\n\n"
          "x is a CUcontext as a number, a ContextRef, a Primary, what acquire(), retain_primary() "
-         "or shared() gave, or an object with a stream, memory or a context: see find(). With a "
+         "or shared() gave, or an object with a stream, memory or a context: see find(). None, as "
+         "current() says it, is no context: the stack is empty inside. With a "
          "device instead, the context is the current one if it is on the device, else the device's "
          "primary one, which is not created.")},
     {Py_tp_new, AsSlot(GuardNew)},

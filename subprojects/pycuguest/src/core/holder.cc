@@ -22,9 +22,11 @@ Holder<Held>* HolderOf(PyObject* self) {
   return reinterpret_cast<Holder<Held>*>(self);
 }
 
+// The last reference to a context waits for its work, of which Python code may be a part.
 template <typename Held>
 void HolderDealloc(PyObject* self) {
-  HolderOf<Held>(self)->held.~Held();
+  Held& held = HolderOf<Held>(self)->held;
+  Unlocked(held.ok(), [&] { held.~Held(); });
   Py_XDECREF(HolderOf<Held>(self)->ref);
   Free(self);
 }
@@ -35,14 +37,25 @@ PyObject* RaiseReleased(const char* doing) {
 
 // Held by this call alone while the interpreter's lock is open.
 template <typename Held>
-PyObject* HolderRelease(PyObject* self, PyObject*) {
+Error GiveBack(PyObject* self) {
   Held held = std::move(HolderOf<Held>(self)->held);
-  if (held.ok()) {
-    Error error;
-    Py_BEGIN_ALLOW_THREADS error = held.Release();
-    Py_END_ALLOW_THREADS if (held.ok()) HolderOf<Held>(self)->held = std::move(held);
-    if (!error.ok()) return Raise(error);
-  }
+  Error error;
+  if (!held.ok()) return error;
+  Unlocked(true, [&] { error = held.Release(); });
+  if (held.ok()) HolderOf<Held>(self)->held = std::move(held);
+  return error;
+}
+template <typename Held>
+PyObject* HolderRelease(PyObject* self, PyObject*) {
+  const Error error = GiveBack<Held>(self);
+  if (!error.ok()) return Raise(error);
+  Py_RETURN_NONE;
+}
+// In a forked child there is nothing to give back, as for a guard and for what is dropped.
+template <typename Held>
+PyObject* HolderExit(PyObject* self, PyObject*) {
+  const Error error = GiveBack<Held>(self);
+  if (!error.ok() && error.code != CUDA_ERROR_NOT_INITIALIZED) return Raise(error);
   Py_RETURN_NONE;
 }
 
@@ -102,7 +115,7 @@ constexpr PyMethodDef kReleaseMethod = {
     "Releases the reference now. Once it is released, nothing."};
 constexpr PyMethodDef kEnterMethod = {"__enter__", Itself, METH_NOARGS, nullptr};
 template <typename Held>
-constexpr PyMethodDef kExitMethod = {"__exit__", HolderRelease<Held>, METH_VARARGS, nullptr};
+constexpr PyMethodDef kExitMethod = {"__exit__", HolderExit<Held>, METH_VARARGS, nullptr};
 
 PyMethodDef acquired_methods[] = {
     {"hold", AcquiredHold, METH_NOARGS,

@@ -163,6 +163,19 @@ PyObject* DlpackPointer(PyObject*, PyObject* capsule) {
   return PyLong_FromUnsignedLongLong(NumberOf(tensor->data));
 }
 
+// ignore(exception, of): tells sys.unraisablehook of it, which from Python cannot be called with
+// what it takes.
+PyObject* Ignore(PyObject*, PyObject* args) {
+  PyObject *exception, *of;
+  if (!PyArg_ParseTuple(args, "OO:ignore", &exception, &of)) return nullptr;
+  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(exception));
+  Py_INCREF(type);
+  Py_INCREF(exception);
+  PyErr_Restore(type, exception, PyException_GetTraceback(exception));
+  PyErr_WriteUnraisable(of);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
     {"acquire", AcquireByWay, METH_O, nullptr},
     {"acquire_any", AcquireAny, METH_NOARGS, nullptr},
@@ -179,6 +192,7 @@ PyMethodDef functions[] = {
     {"incident_name", NameOf<cuguest_incident_name>, METH_O, nullptr},
     {"repair_name", NameOf<cuguest_repair_name>, METH_O, nullptr},
     {"dlpack_pointer", DlpackPointer, METH_O, nullptr},
+    {"ignore", Ignore, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

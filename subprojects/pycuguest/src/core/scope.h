@@ -65,11 +65,12 @@ void End(Scope<Entry>* self) {
   self->state = State::kOutside;
 }
 
-// Ends it, and reports what came of that; as an exception unless another one is on its way.
+// Ends it behind an exception, which goes on, or where nobody would get one: what comes of that is
+// told as an exception that is ignored.
 template <typename Entry>
-bool Leave(Scope<Entry>* self, bool raises) {
+void LeaveAside(Scope<Entry>* self) {
   End(self);
-  return Report(raises);
+  if (!Report(false)) PyErr_WriteUnraisable(nullptr);
 }
 
 template <typename Entry>
@@ -98,8 +99,13 @@ template <typename Entry>
 PyObject* ScopeExit(PyObject* object, PyObject* args) {
   auto* const self = ScopeOf<Entry>(object);
   if (self->state != State::kInside) return RaiseOutside();
-  const bool raises = PyTuple_Size(args) < 1 || PyTuple_GetItem(args, 0) == Py_None;
-  if (!Leave(self, raises)) return nullptr;
+  const bool is_alone = PyTuple_Size(args) < 1 || PyTuple_GetItem(args, 0) == Py_None;
+  if (is_alone) {
+    End(self);
+    if (!Report(true)) return nullptr;
+  } else {
+    LeaveAside(self);
+  }
   Py_RETURN_NONE;
 }
 
@@ -117,7 +123,7 @@ void ScopeDealloc(PyObject* object) {
   if (self->state == State::kInside) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    if (!Leave(self, false)) PyErr_WriteUnraisable(nullptr);
+    LeaveAside(self);
     PyErr_Restore(type, value, trace);
   }
   self->entry.~Entry();

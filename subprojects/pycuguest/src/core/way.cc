@@ -73,7 +73,8 @@ Acquired Find(const Way& way, IfInactive if_inactive) {
 // What cuguest._python.find() says of it.
 PyObject* Ask(PyObject* what) {
   PyObject* const find = FromPython("find");
-  PyObject* const found = find != nullptr ? PyObject_CallFunction(find, "O", what) : nullptr;
+  PyObject* const found =
+      find != nullptr ? PyObject_CallFunctionObjArgs(find, what, nullptr) : nullptr;
   Py_XDECREF(find);
   return found;
 }
@@ -145,7 +146,8 @@ bool WayOf(PyObject* tuple, Way* way) {
 
 bool DeviceOf(PyObject* number, int* device) {
   PyObject* const check = FromPython("device_number");
-  PyObject* const checked = check != nullptr ? PyObject_CallFunction(check, "O", number) : nullptr;
+  PyObject* const checked =
+      check != nullptr ? PyObject_CallFunctionObjArgs(check, number, nullptr) : nullptr;
   Py_XDECREF(check);
   if (checked == nullptr) return false;
   const long value = PyLong_AsLong(checked);

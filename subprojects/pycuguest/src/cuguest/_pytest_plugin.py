@@ -7,9 +7,11 @@ pytest, which writes its reports into a file. A test with findings fails, and it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -29,34 +31,65 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run each test in a process of its own under cuguest-audit, and fail those with findings")
 
 
+_CHECK: pytest.StashKey[contextlib.AbstractContextManager[None]] = pytest.StashKey()  # of a test that has the fixture
+
+
+def _begin_check(item: pytest.Item) -> None:
+    item.stash[_CHECK] = testing.undisturbed()
+    item.stash[_CHECK].__enter__()
+
+
 @pytest.fixture
-def undisturbed() -> Iterator[None]:
-    """Fails the test if it leaves anything behind that cuguest.testing.undisturbed() sees."""
-    yield
+def undisturbed(request: pytest.FixtureRequest) -> None:
+    """Fails the test if it leaves anything behind that cuguest.testing.undisturbed() sees: from the test's begin on, or
+    from where it asks for the fixture itself (`request.getfixturevalue`)."""
+    _begin_check(request.node)
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
-    """Inside the call, as a fixture's end is no part of the test."""
-    if "undisturbed" not in pyfuncitem.fixturenames:
-        yield
-        return
-    check = testing.undisturbed()
-    check.__enter__()
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
+    """Around the call, of a function or of a unittest.TestCase: what fixtures begin and end is no part of the test."""
+    if _CHECK in item.stash:
+        _begin_check(item)
     outcome = yield
-    if outcome.excinfo is None:
-        try:
-            check.__exit__(None, None, None)
-        except testing.Disturbed as disturbed:
-            outcome.force_exception(disturbed)
+    check = item.stash.get(_CHECK, None)
+    if check is None or outcome.excinfo is not None:
+        return
+    try:
+        check.__exit__(None, None, None)
+    except testing.Disturbed as disturbed:
+        # What is between here and the test is of no use to its reader.
+        outcome.force_exception(pytest.fail.Exception(f"cuguest.testing.Disturbed: {disturbed}", pytrace=False))
+
+
+def _plain(value: Any) -> Any:
+    """As it is, of what Python has itself; else its text."""
+    if isinstance(value, (list, tuple)):
+        items = [_plain(item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return value if value is None or type(value) in (bool, int, float, str, bytes) else str(value)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     file = os.environ.get(_REPORTS)
     if file is not None and _config is not None:
         data = _config.hook.pytest_report_to_serializable(config=_config, report=report)
-        with open(file, "a") as out:
-            print(json.dumps(data), file=out)
+        with open(file, "ab") as out:
+            pickle.dump(_plain(data), out)
+
+
+def _reports(file: pathlib.Path) -> Iterator[Any]:
+    """What a child has written, as far as it came. Pytest tells tuples from lists."""
+    if not file.exists():
+        return
+    with file.open("rb") as written:
+        while True:
+            try:
+                yield pickle.load(written)
+            except (EOFError, pickle.UnpicklingError):
+                return
 
 
 _config: pytest.Config | None = None
@@ -78,6 +111,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     return True
 
 
+def _argument(item: pytest.Item) -> str:
+    """What names the test to another pytest. An id is text, and no path: it may have `//` or `/./` in it."""
+    _, found, name = item.nodeid.partition("::")
+    return f"{item.path}{found}{name}"
+
+
 def _audited(item: pytest.Item) -> list[pytest.TestReport]:
     """The reports of the test, as another process made them under the audit."""
     config = item.config
@@ -89,13 +128,10 @@ def _audited(item: pytest.Item) -> list[pytest.TestReport]:
         found, text, reports = folder / "found.json", folder / "found.txt", folder / "reports"
         done = subprocess.run(
             [str(COMMAND), f"--json={found}", f"--output={text}", "--color=never", "--", sys.executable, "-m", "pytest",
-             *options, str(config.rootpath / item.nodeid)],
+             *options, _argument(item)],
             cwd=config.invocation_params.dir, env=dict(os.environ, **{_REPORTS: str(reports)}), text=True,
             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        made: list[pytest.TestReport] = []
-        if reports.exists():
-            made = [config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
-                    for line in reports.read_text().splitlines()]
+        made = [config.hook.pytest_report_from_serializable(config=config, data=data) for data in _reports(reports)]
         said = text.read_text() if text.exists() else done.stdout
         audit: dict[str, Any] = json.loads(found.read_text()) if found.exists() else {"findings": [], "complete": False}
     if not any(report.when == "teardown" for report in made):

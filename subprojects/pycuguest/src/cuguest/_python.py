@@ -8,7 +8,7 @@ import sys
 import warnings
 import weakref
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import FrameType
 from typing import Any, Callable, Literal, NamedTuple, Optional, Union
 
 from . import _core
@@ -78,15 +78,19 @@ class Incident:
     thread: int
     """The kernel's id of the thread."""
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """The same without the contexts, so that it is one text for one place."""
         because = f" ({_core.error_name(self.code)})" if self.code else ""
-        return (f"a callee {self.kind}: expected {self.expected:#x}, found {self.found:#x}, now {self.current:#x}; "
-                f"{self.repair}{because}")
+        return f"a callee {self.kind}; {self.repair}{because}"
+
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected:#x}, found {self.found:#x}, now {self.current:#x}"
 
 
 Callback = Callable[[Incident], object]
 _callbacks: list[Callback] = []
-_registry: dict[Any, int] = {}  # of warnings: one for each place, unless filters say otherwise
+_registries: dict[str, dict[Any, int]] = {}  # of warnings of files that are no module's
 
 
 def on_incident(callback: Callback) -> Callable[[], None]:
@@ -106,6 +110,29 @@ def on_incident(callback: Callback) -> Callable[[], None]:
     return remove
 
 
+def _module_of(file: str) -> dict[str, Any]:
+    """The globals of what runs `file` in this thread, or of the module that it is of; else none."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    if frame is not None:
+        return frame.f_globals
+    for module in tuple(sys.modules.values()):
+        names: dict[str, Any] = getattr(module, "__dict__", {})  # an attribute may be one that imports
+        if names.get("__file__") == file:
+            return names
+    return {}
+
+
+def _warn(incident: Incident) -> None:
+    """Once a place, unless filters say otherwise, as a warning of the module: its text is the same each time."""
+    of = _module_of(incident.file)
+    registry = of.setdefault("__warningregistry__", {}) if of else _registries.setdefault(incident.file, {})
+    # Without a module, None, Python says nothing.
+    module = of.get("__name__") or incident.file.removesuffix(".py")
+    warnings.warn_explicit(CuguestWarning(incident.what), None, incident.file, incident.line, module, registry)
+
+
 def report(rows: list[tuple[int, int, int, str, int, int, int, int, int]], raises: bool) -> None:
     """Of incidents of one call of a scope: raises what a warning became, or that a stack could not be restored."""
     raised: Exception | None = None
@@ -115,10 +142,10 @@ def report(rows: list[tuple[int, int, int, str, int, int, int, int, int]], raise
         for callback in tuple(_callbacks):
             try:
                 callback(incident)
-            except Exception:
-                _unraisable(callback)
+            except Exception as error:
+                _core.ignore(error, callback)
         try:
-            warnings.warn_explicit(CuguestWarning(str(incident)), None, file, line, registry=_registry)
+            _warn(incident)
         except CuguestWarning as warning:
             raised = raised or warning
         if raises and repair == _UNREPAIRED and code not in (0, _ENDS_LATER):
@@ -126,13 +153,6 @@ def report(rows: list[tuple[int, int, int, str, int, int, int, int, int]], raise
                                      f"the caller's context stack could not be restored; {incident}")
     if raised is not None:
         raise raised
-
-
-def _unraisable(callback: Callback) -> None:
-    kind, value, trace = sys.exc_info()
-    hook: Callable[[Any], None] = sys.unraisablehook
-    hook(SimpleNamespace(exc_type=kind, exc_value=value, exc_traceback=trace, object=callback,
-                         err_msg="Exception ignored in a callback of cuguest.on_incident"))
 
 
 class Primary:
@@ -187,10 +207,11 @@ def _flags(number: int) -> int:
 def _number(x: object, said: str, value: object) -> int:
     """The number that a protocol of `x` gave: a stream's or an address."""
     try:
-        # cuda.bindings' handles have __int__ alone; so have floats and text.
-        if isinstance(value, (bool, float, str, bytes)):
+        # cuda.bindings' handles have __int__ alone. What has __float__, too, would be cut.
+        if isinstance(value, bool):
             raise TypeError
-        number = value.__int__() if hasattr(value, "__int__") else operator.index(value)  # type: ignore[arg-type]
+        is_handle = hasattr(value, "__int__") and not hasattr(value, "__index__") and not hasattr(value, "__float__")
+        number = value.__int__() if is_handle else operator.index(value)  # type: ignore[attr-defined, arg-type]
         if not isinstance(number, int):
             raise TypeError
     except TypeError:

@@ -23,14 +23,18 @@ class Disturbed(AssertionError):
     """What a block left behind, a line for each."""
 
 
+class _Primary(NamedTuple):
+    flags: int
+    id: int  # of its incarnation
+
+
 class _Seen(NamedTuple):
     stack: tuple[str, ...]  # the current one first; a context that is destroyed ends it, as nothing below is seen
-    active: frozenset[int]  # devices
-    flags: dict[int, int]  # of primary contexts that are active
+    primaries: dict[int, _Primary]  # by device, those that are active
     capture_mode: int
 
 
-_NOTHING = _Seen((), frozenset(), {}, 0)
+_NOTHING = _Seen((), {}, 0)
 
 
 def _stack(driver: ctypes.CDLL) -> tuple[str, ...]:
@@ -53,6 +57,15 @@ def _stack(driver: ctypes.CDLL) -> tuple[str, ...]:
     return tuple(seen)
 
 
+def _incarnation(device: int) -> int:
+    """Of the primary context, which is active and is retained for the question."""
+    try:
+        with _core.acquire((_core.PRIMARY, 0, device, _core.REFUSE, None)) as held:
+            return held.context.id
+    except Error:  # somebody has released it meanwhile
+        return 0
+
+
 def _look() -> _Seen:
     """What there is now. It initialises nothing."""
     if not _core.is_initialized():
@@ -63,11 +76,11 @@ def _look() -> _Seen:
     primaries = {}
     for device in range(count.value):
         if driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) == 0 and active.value:
-            primaries[device] = flags.value
+            primaries[device] = _Primary(flags.value, _incarnation(device))
     driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
     found = mode.value
     driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-    return _Seen(_stack(driver), frozenset(primaries), primaries, found)
+    return _Seen(_stack(driver), primaries, found)
 
 
 def _changes(before: _Seen, after: _Seen, primaries: bool) -> Iterator[str]:
@@ -76,15 +89,17 @@ def _changes(before: _Seen, after: _Seen, primaries: bool) -> Iterator[str]:
             return " on ".join(stack) if stack else "empty"
 
         yield f"the context stack of the thread was {told(before.stack)}, and is {told(after.stack)}"
-    if primaries:
-        for device in sorted(after.active - before.active):
-            yield f"the primary context of device {device} is active, and was not"
-    for device in sorted(before.active - after.active):
-        yield f"the primary context of device {device} was active, and is not"
-    for device in sorted(before.active & after.active):
-        if before.flags[device] != after.flags[device]:
-            yield (f"the flags of the primary context of device {device} were {before.flags[device]:#x}, and are "
-                   f"{after.flags[device]:#x}")
+    for device in sorted({*before.primaries, *after.primaries}):
+        was, now = before.primaries.get(device), after.primaries.get(device)
+        if was is None:
+            if primaries:
+                yield f"the primary context of device {device} is active, and was not"
+        elif now is None:
+            yield f"the primary context of device {device} was active, and is not"
+        elif was.id != now.id:
+            yield f"the primary context of device {device} was reset or released, and created anew"
+        elif was.flags != now.flags:
+            yield f"the flags of the primary context of device {device} were {was.flags:#x}, and are {now.flags:#x}"
     if before.capture_mode != after.capture_mode:
         yield (f"the thread's stream-capture mode was {_CAPTURE_MODES[before.capture_mode]}, and is "
                f"{_CAPTURE_MODES[after.capture_mode]}")
@@ -93,8 +108,8 @@ def _changes(before: _Seen, after: _Seen, primaries: bool) -> Iterator[str]:
 @contextlib.contextmanager
 def undisturbed(*, primaries: bool = True) -> Iterator[None]:
     """Raises Disturbed if the block leaves anything of this behind: another context stack in the calling thread; a
-    primary context that is active and was not, unless `primaries` is false, or the other way round, or with other
-    flags; another stream-capture mode of the thread.
+    primary context that is active and was not, unless `primaries` is false, or the other way round, or another
+    incarnation of it, or with other flags; another stream-capture mode of the thread.
 
     Repairs nothing. An exception of the block goes on as it is. That CUDA was initialised is no finding. What it does
     not see: other threads, memory, contexts that are on no stack, the runtime's last error.
