@@ -176,6 +176,71 @@ def test_fork_in_the_block_of_what_holds(driver, python, make):
     assert status == 0 and said == "", said
 
 
+# How what holds a context may end while a host function of Python is pending in it.
+ENDS = {
+    "release": "held = cuguest.retain_primary(0); work(held); held.release()",
+    "with": "with cuguest.retain_primary(0) as held: work(held)",
+    "del": "held = cuguest.retain_primary(0); work(held); del held",
+    "del of a shared one": "held = cuguest.shared(device=0); work(held); del held",
+    "release of a shared one": "held = cuguest.shared(device=0); work(held); held.release()",
+    "end of a guard": "with cuguest.guard(cuguest.Primary(0, create=True)): work()",
+    "end of an expression": "with cuguest.guard(cuguest.retain_primary(0)): work()",
+    "end of a guard that is dropped": "kept = cuguest.guard(cuguest.retain_primary(0)); kept.__enter__(); work(); del kept",
+    "a cycle": "cycle = [cuguest.retain_primary(0)]; work(cycle[0]); cycle.append(cycle); del cycle; gc.collect()",
+    "an exception's frame": "run_and_drop()",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_waits_with_the_lock_open(driver, python, end):
+    """The host function runs, and another thread goes on, while it waits."""
+    status, said = python("""
+        import contextlib, ctypes, faulthandler, gc, sys, threading, time
+        import cuguest
+        faulthandler.dump_traceback_later(60, exit=True)
+        driver = ctypes.CDLL("libcuda.so.1")
+        ran, counted, ended = [], [0], []
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        def function(_):
+            before = counted[0]
+            deadline = time.monotonic() + 30
+            while counted[0] < before + 3 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            ran.append(counted[0] - before)
+
+        def work(held=None):
+            stream = ctypes.c_void_p()
+            with cuguest.guard(held) if held is not None else contextlib.nullcontext():
+                assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
+                assert driver.cuLaunchHostFunc(stream, function, None) == 0
+
+        def run_and_drop():
+            def run():
+                held = cuguest.retain_primary(0)
+                work(held)
+                raise KeyError(held)
+            try:
+                run()
+            except KeyError:
+                pass
+
+        def count():
+            while not ended:
+                counted[0] += 1
+                time.sleep(0.01)
+
+        driver.cuInit(0)
+        thread = threading.Thread(target=count)
+        thread.start()
+        exec(sys.argv[1])
+        ended.append(True)
+        thread.join()
+        assert len(ran) == 1 and ran[0] >= 3, ran
+    """, ENDS[end])
+    assert status == 0, said
+
+
 SHUTDOWN = """
     import ctypes, sys, threading
     import cuguest
