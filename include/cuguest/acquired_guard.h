@@ -118,7 +118,7 @@ class [[nodiscard]] CUGUEST_API AcquiredGuard {
       EnterFound(asked, mode, where);
     }
   }
-  // What `find` finds, which writes what it was told of the current context meanwhile.
+  // Of what find(&asked) acquires, which writes there what it found current, if it asked that.
   template <typename Find>
   AcquiredGuard(const Find& find, internal::CurrentContext&& asked, GuardMode mode,
                 Location where) noexcept;

@@ -170,6 +170,11 @@ Group Acquiring(const Objects& objects) {
     driver.CtxPopCurrent(&found);
   };
   Group group = {kFinding, TheWorld().user, {1, 4, 16}, 1000, {}};
+  // What people write, and what a guard calls.
+  const auto add_by_hand = [&](const char* written, const char* called, const auto& ask) {
+    group.Add(written, [ask, push_and_pop](std::size_t) { push_and_pop(ask()); });
+    group.Add(called, [ask, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask()); });
+  };
   group.Add("`cuCtxGetCurrent`, `cuCtxGetDevice`, `cuCtxGetId`", [&driver](std::size_t) {
     CUcontext context = nullptr;
     CUdevice device = 0;
@@ -190,20 +195,14 @@ Group Acquiring(const Objects& objects) {
             [stream](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(stream).ok()); });
   group.Add("`AcquiredGuard(AcquireFromStream(...))`",
             [stream](std::size_t) { const AcquiredGuard guard(AcquireFromStream(stream)); });
-  group.Add("`cuStreamGetCtx`, push, pop",
-            [ask_of_stream, push_and_pop](std::size_t) { push_and_pop(ask_of_stream()); });
-  group.Add(kCallsOfStream,
-            [ask_of_stream, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask_of_stream()); });
+  add_by_hand("`cuStreamGetCtx`, push, pop", kCallsOfStream, ask_of_stream);
   group.Add("`AcquiredGuard(stream)`",
             [stream](std::size_t) { const AcquiredGuard guard(stream); });
   group.Add("`cuPointerGetAttribute`, the context",
             [ask_of_pointer](std::size_t) { benchmark::DoNotOptimize(ask_of_pointer()); });
   group.Add("`AcquireFromPointer`",
             [pointer](std::size_t) { benchmark::DoNotOptimize(AcquireFromPointer(pointer).ok()); });
-  group.Add("`cuPointerGetAttribute`, push, pop",
-            [ask_of_pointer, push_and_pop](std::size_t) { push_and_pop(ask_of_pointer()); });
-  group.Add(kCallsOfPointer,
-            [ask_of_pointer, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask_of_pointer()); });
+  add_by_hand("`cuPointerGetAttribute`, push, pop", kCallsOfPointer, ask_of_pointer);
   group.Add("`AcquiredGuard(pointer)`",
             [pointer](std::size_t) { const AcquiredGuard guard(pointer); });
   return group;
