@@ -6,19 +6,12 @@
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <string>
@@ -64,39 +57,6 @@ class CallerStack {
   CUcontext current_;
 };
 
-// The instructions that this thread retires in user mode; nothing where the machine or the
-// container does not let us count them.
-class Instructions {
- public:
-  Instructions() {
-    perf_event_attr wanted = {};
-    wanted.size = sizeof(wanted);
-    wanted.type = PERF_TYPE_HARDWARE;
-    wanted.config = PERF_COUNT_HW_INSTRUCTIONS;
-    wanted.exclude_kernel = 1;
-    wanted.exclude_hv = 1;
-    file_ = static_cast<int>(syscall(SYS_perf_event_open, &wanted, 0, -1, -1, 0));
-    if (file_ < 0) error_ = errno;
-  }
-  Instructions(const Instructions&) = delete;
-  Instructions& operator=(const Instructions&) = delete;
-  ~Instructions() {
-    if (file_ >= 0) close(file_);
-  }
-
-  [[nodiscard]] bool IsCounting() const { return file_ >= 0; }
-  [[nodiscard]] const char* why_not() const { return std::strerror(error_); }
-  [[nodiscard]] double Now() const {
-    std::uint64_t count = 0;
-    REQUIRE(read(file_, &count, sizeof(count)) == sizeof(count));
-    return static_cast<double>(count);
-  }
-
- private:
-  int file_ = -1;
-  int error_ = 0;
-};
-
 double Quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
@@ -104,6 +64,21 @@ double Quantile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(at)];
 }
 double Median(const std::vector<double>& values) { return Quantile(values, 0.5); }
+
+// "37.1", "1,618"
+std::string Digits(double value) {
+  char text[40];
+  if (value < 1000) {
+    std::snprintf(text, sizeof(text), "%.*f", value < 100 ? 1 : 0, value);
+    return text;
+  }
+  std::snprintf(text, sizeof(text), "%.0f", value);
+  std::string digits = text;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
 
 void Settle(const Group& group) {
   if (group.settle) group.settle();
@@ -156,9 +131,16 @@ class Results {
   [[nodiscard]] const std::vector<double>& All(const Row& row, int threads) const {
     return times_.All(KeyOf(group_, row, threads));
   }
-  [[nodiscard]] double Time(const Row& row, int threads) const { return Median(All(row, threads)); }
-  [[nodiscard]] double Spread(const Row& row, int threads) const {
-    return (Quantile(All(row, threads), 0.75) - Quantile(All(row, threads), 0.25)) / 2;
+  // What else the machine does only adds to what one thread takes; threads meet as they do.
+  [[nodiscard]] double Time(const Row& row, int threads) const {
+    const std::vector<double>& all = All(row, threads);
+    return threads == 1 ? Quantile(all, 0) : Median(all);
+  }
+  // "+1.6": by how much the median is more; "±1.6": half of the range between the quartiles.
+  [[nodiscard]] std::string Spread(const Row& row, int threads) const {
+    const std::vector<double>& all = All(row, threads);
+    if (threads == 1) return "+" + Digits(Median(all) - Quantile(all, 0));
+    return "±" + Digits((Quantile(all, 0.75) - Quantile(all, 0.25)) / 2);
   }
   // Measured when it is first asked for.
   const Compared& Paired(const Row& row, const Row& beside) {
@@ -207,63 +189,38 @@ void RegisterAll(const std::vector<Group>& groups, const Options& options) {
   }
 }
 
-// "37.1", "1,618"
-std::string Digits(double value) {
-  char text[40];
-  if (value < 1000) {
-    std::snprintf(text, sizeof(text), "%.*f", value < 100 ? 1 : 0, value);
-    return text;
-  }
-  std::snprintf(text, sizeof(text), "%.0f", value);
-  std::string digits = text;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
-
-double InstructionsOf(const Instructions& instructions, const Group& group, const Row& row) {
-  const CallerStack stack(group.current);
-  row.repeat(0, group.batch);
-  const double before = instructions.Now();
-  row.repeat(0, group.batch);
-  const double counted = instructions.Now() - before;
-  Settle(group);
-  return counted / group.batch;
-}
-
+// What one more makes.
 unsigned long long CallsOf(const Group& group, const Row& row) {
   const CallerStack stack(group.current);
-  row.repeat(0, 2);
-  Sim::ResetCalls();
-  row.repeat(0, 1);
-  return Sim::TotalCalls();
+  const auto count = [&row](int times) {
+    Sim::ResetCalls();
+    row.repeat(0, times);
+    return Sim::TotalCalls();
+  };
+  count(2);
+  const unsigned long long of_one = count(1);
+  return count(2) - of_one;
 }
 
-void PrintGroup(Results& results, const Instructions& instructions) {
+void PrintGroup(Results& results) {
   const Group& group = results.group();
   std::printf("\n| %s |", group.title.c_str());
   for (const int threads : group.threads) {
     std::printf(" %d thread%s |", threads, threads == 1 ? "" : "s");
   }
-  std::printf(" instructions |%s\n|---|", Sim::IsActive() ? " driver calls |" : "");
-  for (std::size_t i = 0; i <= group.threads.size(); ++i) std::printf("---:|");
+  std::printf("%s\n|---|", Sim::IsActive() ? " driver calls |" : "");
+  for (std::size_t i = 0; i < group.threads.size(); ++i) std::printf("---:|");
   std::printf("%s\n", Sim::IsActive() ? "---:|" : "");
   for (const Row& row : group.rows) {
     std::printf("| %s |", row.name.c_str());
     for (const int threads : group.threads) {
-      std::printf(" %s ±%s", Digits(results.Time(row, threads)).c_str(),
-                  Digits(results.Spread(row, threads)).c_str());
+      std::printf(" %s %s", Digits(results.Time(row, threads)).c_str(),
+                  results.Spread(row, threads).c_str());
       if (&row != &group.rows.front()) {
         const double ratio = results.Ratio(row, group.rows.front(), threads);
         std::printf(", %.*f×", ratio < 0.1 || std::abs(ratio - 1) < 0.05 ? 3 : 2, ratio);
       }
       std::printf(" |");
-    }
-    if (instructions.IsCounting()) {
-      std::printf(" %s |", Digits(InstructionsOf(instructions, group, row)).c_str());
-    } else {
-      std::printf(" n/a |");
     }
     if (Sim::IsActive()) std::printf(" %llu |", CallsOf(group, row));
     std::printf("\n");
@@ -313,21 +270,17 @@ bool MeasureAndCheck(const char* program, const Options& options) {
   RegisterAll(all.groups, options);
   Times times;
   Run(program, &times);
-  const Instructions instructions;
   std::vector<Results> results;
   results.reserve(all.groups.size());
   for (const Group& group : all.groups) {
     const int pairs = options.smoke ? 3 : group.warms ? 40 : 400;
     results.emplace_back(group, times, pairs);
-    PrintGroup(results.back(), instructions);
+    PrintGroup(results.back());
   }
   std::printf(
-      "\nnanoseconds (median of 9, ± half of the range between the quartiles), and the ratio to "
-      "the "
-      "first row of the group\n");
-  if (!instructions.IsCounting()) {
-    std::printf("instructions: not available here: perf_event_open: %s\n", instructions.why_not());
-  }
+      "\nnanoseconds: with one thread the best of 9 and by how much their median is more, with "
+      "several the median ± half of the range between the quartiles; and the ratio to the first "
+      "row of the group\n");
   const bool checks = options.check && !Sim::IsActive();
   if (checks) std::printf("\n| promise | measured | at most | |\n|---|---:|---:|---|\n");
   bool kept = true;
@@ -369,7 +322,12 @@ int main(int argc, char** argv) {
     REQUIRE(*context != nullptr);
   }
   g_world.user_ref = ContextRef::Borrow(g_world.user);
+  for (CUcontext& context : g_world.own) {
+    context = MakeContext(*g_world.driver);
+    REQUIRE(context != nullptr);
+  }
   const bool kept = MeasureAndCheck(argv[0], options);
+  for (const CUcontext context : g_world.own) g_world.driver->CtxDestroy(context);
   g_world.driver->CtxDestroy(g_world.user);
   g_world.driver->CtxDestroy(g_world.other);
   return kept ? 0 : 1;
