@@ -3,10 +3,12 @@
 // One table for the whole library: each operation beside what people write today, in one run, in
 // groups whose first row is what the others are compared with.
 //
-// Times are of nine repetitions from Google Benchmark, the repetitions of all rows interleaved:
-// with one thread the best of them, with several the median. With one thread the ratio is the
-// median over pairs that are measured back to back, in either order in turns, so that a machine
-// whose speed drifts does not matter; with several it is that of the medians.
+// With one thread each row is measured in pairs with the first of its group, back to back, in
+// either order in turns. The ratio is the median over the pairs, so that a machine whose speed
+// drifts does not matter; the time is what the quickest tenth of the batches took at most, since
+// whatever else the machine does only adds to it. With several threads the time is the median of
+// nine repetitions from Google Benchmark, those of all rows interleaved, and the ratio that of the
+// medians.
 
 #ifndef CUGUEST_TEST_BENCHMARK_TABLE_H_
 #define CUGUEST_TEST_BENCHMARK_TABLE_H_
