@@ -259,9 +259,9 @@ Rows Make() {
            {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
            {kOther, "`ContextGuard(handle)`", 1, 1.4, kSwitchesOfHandle},
            {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef},
-           {kFinding, "`AcquiredGuard(stream)`", 1, 1.5, kCallsOfStream},
+           {kFinding, "`AcquiredGuard(stream)`", 1, 1.4, kCallsOfStream},
            {kFinding, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream},
-           {kFinding, "`AcquiredGuard(pointer)`", 1, 1.5, kCallsOfPointer},
+           {kFinding, "`AcquiredGuard(pointer)`", 1, 1.4, kCallsOfPointer},
            {kFindingOwn, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream}},
           objects};
 }

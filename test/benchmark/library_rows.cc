@@ -282,9 +282,9 @@ Rows Make() {
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
                    {title(0), "`CublasScope`", 16, 0.25},
-                   {title(0), "`CublasScope`", 1, 1.9, kCallsOfCublas},
+                   {title(0), "`CublasScope`", 1, 1.7, kCallsOfCublas},
                    {title(1), "`CufftScope`", 16, 1.15},
-                   {title(1), "`CufftScope`", 1, 2.2, kCallsOfCufft},
+                   {title(1), "`CufftScope`", 1, 2, kCallsOfCufft},
                    {title(2), "`CublasScope`", 1, 0.01},
                    {title(2), "`CufftScope`", 1, 0.01},
                    {title(3), "in a user's context, by a `CublasScope`", 1, 1.005}};
