@@ -77,21 +77,38 @@ inline bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept 
 
 HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
   // Threads that began one after the other have hints of their own.
-  Atomic<HandleSlot*>& hint = hints_[ThreadNumber() % kHints];
-  HandleSlot* const hinted = hint.load(std::memory_order_acquire);
+  Hint& hint = hints_[ThreadNumber() % kHints];
+  HandleSlot* const hinted = hint.slot.load(std::memory_order_acquire);
   if (Mostly(hinted != nullptr && Take(hinted, kind))) return hinted;
   return Search(kind, &hint);
 }
 
-// As TakeIdle(), without the hint but to renew it.
-HandleSlot* HandlePool::Search(const void* kind, Atomic<HandleSlot*>* hint) const noexcept {
-  for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;
-       slot = slot->next) {
-    if (!Take(slot, kind)) continue;
-    hint->store(slot, std::memory_order_release);
-    return slot;
-  }
-  return nullptr;
+HandleSlot* HandlePool::TakeBetween(HandleSlot* begin, const HandleSlot* end,
+                                    const void* kind) const noexcept {
+  HandleSlot* slot = begin;
+  while (slot != end && !Take(slot, kind)) slot = slot->next;
+  return slot == end ? nullptr : slot;
+}
+
+// Note [Hints]
+// ~~~~~~~~~~~~
+// A thread that finds the slot of its hint lent takes the next idle one after it, the first one
+// after the last. Its hint stays but for each eighth time: whom it took that slot from does not
+// look for another one, whose thread then would. Where two threads have the same hint, one of them
+// moves on like this until it comes to a slot that is no other thread's hint; so threads that are
+// no more than there are handles come to one of their own each, whose line stays in their cache.
+
+// As TakeIdle(), where the hint was of no use.
+HandleSlot* HandlePool::Search(const void* kind, Hint* hint) const noexcept {
+  constexpr unsigned kMisses = Spread(8U, 2U);
+  HandleSlot* const hinted = hint->slot.load(std::memory_order_acquire);
+  HandleSlot* const next = hinted == nullptr ? nullptr : hinted->next;
+  HandleSlot* found = TakeBetween(next, nullptr, kind);
+  if (found == nullptr) found = TakeBetween(head_.load(std::memory_order_acquire), next, kind);
+  if (found == nullptr || found == hinted) return found;
+  const bool moves = hint->misses.fetch_add(1, std::memory_order_relaxed) % kMisses == kMisses - 1;
+  if (hinted == nullptr || moves) hint->slot.store(found, std::memory_order_release);
+  return found;
 }
 
 absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const void* kind,

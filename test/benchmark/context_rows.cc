@@ -6,6 +6,8 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <cstddef>
+#include <deque>
 #include <memory>
 
 #include "cuguest/acquire.h"
@@ -63,12 +65,12 @@ const Plugin& ThePlugin() {
 constexpr char kInPlugin[] = "`ContextGuard(handle)` in a library that was loaded";
 constexpr char kAskedInPlugin[] = "the same, and `ok()`";
 
-// Of the user's context.
+// A stream and memory of a context.
 struct Objects {
-  Objects() : guard(TheWorld().user) {
+  explicit Objects(CUcontext context) {
+    const ContextGuard guard(context);
     REQUIRE(driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     REQUIRE(driver.MemAlloc(&pointer, 1 << 20) == CUDA_SUCCESS);
-    static_cast<void>(guard.Leave());
   }
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
@@ -78,9 +80,21 @@ struct Objects {
   }
 
   const ObjectDriver& driver = *TheWorld().driver;
-  ContextGuard guard;
   CUstream stream = nullptr;
   CUdeviceptr pointer = 0;
+};
+
+// The user's, and those of each thread's own context.
+struct AllObjects {
+  AllObjects() {
+    for (const CUcontext context : TheWorld().own) own.emplace_back(context);
+  }
+  [[nodiscard]] const Objects& OfThread(std::size_t thread) const {
+    return own[thread % kOwnContexts];
+  }
+
+  Objects user{TheWorld().user};
+  std::deque<Objects> own;
 };
 
 void AskWhatIsCurrent(const ObjectDriver& driver) {
@@ -145,36 +159,54 @@ Group Guards(const char* title, CUcontext current) {
 }
 
 constexpr char kFinding[] = "finding a context, which is current";
+constexpr char kFindingOwn[] = "finding each thread's own context, which is current";
 
-Group Acquiring(const Objects& objects) {
+// How a context is found of a stream or a pointer: what people write, what a guard calls, and the
+// guard. `add(name, work)` adds a row; `ask(thread)` has the context, `enter(thread)` the guard.
+template <typename Add, typename Ask, typename Enter>
+void AddWayIn(const Add& add, const char* written, const char* called, const char* guard,
+              const Ask& ask, const Enter& enter) {
   const ObjectDriver& driver = *TheWorld().driver;
-  const CUstream stream = objects.stream;
-  const CUdeviceptr pointer = objects.pointer;
-  const auto ask_of_stream = [&driver, stream] {
-    CUcontext context = nullptr;
-    if (driver.StreamGetCtx != nullptr) driver.StreamGetCtx(stream, &context);
-    return context;
-  };
-  const auto ask_of_pointer = [&driver, pointer] {
-    CUcontext context = nullptr;
-    driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
-    return context;
-  };
-  const auto ask_as_a_guard = [&driver](CUcontext found) {
-    AskForId(found);
-    AskWhatIsCurrent(driver);
-    AskWhatIsCurrent(driver);
-  };
-  const auto push_and_pop = [&driver](CUcontext found) {
+  add(written, [&driver, ask](std::size_t thread) {
+    CUcontext found = ask(thread);
     driver.CtxPushCurrent(found);
     driver.CtxPopCurrent(&found);
-  };
+  });
+  add(called, [&driver, ask](std::size_t thread) {
+    AskForId(ask(thread));
+    AskWhatIsCurrent(driver);
+    AskWhatIsCurrent(driver);
+  });
+  add(guard, enter);
+}
+
+// `of(thread)` has the Objects.
+template <typename Add, typename Of>
+void AddWaysIn(const Add& add, const Of& of) {
+  const ObjectDriver& driver = *TheWorld().driver;
+  AddWayIn(
+      add, "`cuStreamGetCtx`, push, pop", kCallsOfStream, "`AcquiredGuard(stream)`",
+      [&driver, of](std::size_t thread) {
+        CUcontext context = nullptr;
+        if (driver.StreamGetCtx != nullptr) driver.StreamGetCtx(of(thread).stream, &context);
+        return context;
+      },
+      [of](std::size_t thread) { const AcquiredGuard guard(of(thread).stream); });
+  AddWayIn(
+      add, "`cuPointerGetAttribute`, push, pop", kCallsOfPointer, "`AcquiredGuard(pointer)`",
+      [&driver, of](std::size_t thread) {
+        CUcontext context = nullptr;
+        driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, of(thread).pointer);
+        return context;
+      },
+      [of](std::size_t thread) { const AcquiredGuard guard(of(thread).pointer); });
+}
+
+Group Acquiring(const AllObjects& objects) {
+  const ObjectDriver& driver = *TheWorld().driver;
+  const CUstream stream = objects.user.stream;
+  const CUdeviceptr pointer = objects.user.pointer;
   Group group = {kFinding, TheWorld().user, {1, 4, 16}, 1000, {}};
-  // What people write, and what a guard calls.
-  const auto add_by_hand = [&](const char* written, const char* called, const auto& ask) {
-    group.Add(written, [ask, push_and_pop](std::size_t) { push_and_pop(ask()); });
-    group.Add(called, [ask, ask_as_a_guard](std::size_t) { ask_as_a_guard(ask()); });
-  };
   group.Add("`cuCtxGetCurrent`, `cuCtxGetDevice`, `cuCtxGetId`", [&driver](std::size_t) {
     CUcontext context = nullptr;
     CUdevice device = 0;
@@ -189,49 +221,49 @@ Group Acquiring(const Objects& objects) {
   group.Add("`AcquireOn`", [](std::size_t) { benchmark::DoNotOptimize(AcquireOn(kFirst).ok()); });
   group.Add("`AcquireFromStream(0)`",
             [](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(nullptr).ok()); });
-  group.Add("`cuStreamGetCtx`",
-            [ask_of_stream](std::size_t) { benchmark::DoNotOptimize(ask_of_stream()); });
   group.Add("`AcquireFromStream`",
             [stream](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(stream).ok()); });
   group.Add("`AcquiredGuard(AcquireFromStream(...))`",
             [stream](std::size_t) { const AcquiredGuard guard(AcquireFromStream(stream)); });
-  add_by_hand("`cuStreamGetCtx`, push, pop", kCallsOfStream, ask_of_stream);
-  group.Add("`AcquiredGuard(stream)`",
-            [stream](std::size_t) { const AcquiredGuard guard(stream); });
-  group.Add("`cuPointerGetAttribute`, the context",
-            [ask_of_pointer](std::size_t) { benchmark::DoNotOptimize(ask_of_pointer()); });
   group.Add("`AcquireFromPointer`",
             [pointer](std::size_t) { benchmark::DoNotOptimize(AcquireFromPointer(pointer).ok()); });
-  add_by_hand("`cuPointerGetAttribute`, push, pop", kCallsOfPointer, ask_of_pointer);
-  group.Add("`AcquiredGuard(pointer)`",
-            [pointer](std::size_t) { const AcquiredGuard guard(pointer); });
+  AddWaysIn([&group](const char* name, const auto& work) { group.Add(name, work); },
+            [&objects](std::size_t) -> const Objects& { return objects.user; });
+  return group;
+}
+
+Group AcquiringOwn(const AllObjects& objects) {
+  Group group = {kFindingOwn, TheWorld().user, {1, 16}, 1000, {}};
+  AddWaysIn([&group](const char* name, const auto& work) { group.AddInOwn(name, work); },
+            [&objects](std::size_t thread) -> const Objects& { return objects.OfThread(thread); });
   return group;
 }
 
 Rows Make() {
   constexpr char kCurrent[] = "the context is current already";
   constexpr char kOther[] = "another context is current";
-  const auto objects = std::make_shared<Objects>();
-  return {
-      {Guards(kCurrent, TheWorld().user), Guards(kOther, TheWorld().other), Acquiring(*objects)},
-      {{kCurrent, "`ContextGuard(handle)`", 1, 0.65},
-       {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
-       {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.1},
-       {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
-       {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.95},
-       {kOther, "`ContextGuard(handle)`", 1, 1.95},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 2.3},
-       {kOther, "`ContextGuard(handle)`", 16, 1.55},
-       {kOther, "`ContextGuard(ContextRef)`", 16, 2.1},
-       {kCurrent, "`ContextGuard(handle)`", 1, 1.6, kCallsOfHandle},
-       {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.3, kCallsOfRef},
-       {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
-       {kOther, "`ContextGuard(handle)`", 1, 1.4, kSwitchesOfHandle},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef},
-       {kFinding, "`AcquiredGuard(stream)`", 1, 1.5, kCallsOfStream},
-       {kFinding, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream},
-       {kFinding, "`AcquiredGuard(pointer)`", 1, 1.5, kCallsOfPointer}},
-      objects};
+  const auto objects = std::make_shared<AllObjects>();
+  return {{Guards(kCurrent, TheWorld().user), Guards(kOther, TheWorld().other), Acquiring(*objects),
+           AcquiringOwn(*objects)},
+          {{kCurrent, "`ContextGuard(handle)`", 1, 0.65},
+           {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
+           {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.1},
+           {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
+           {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.95},
+           {kOther, "`ContextGuard(handle)`", 1, 1.95},
+           {kOther, "`ContextGuard(ContextRef)`", 1, 2.3},
+           {kOther, "`ContextGuard(handle)`", 16, 1.55},
+           {kOther, "`ContextGuard(ContextRef)`", 16, 2.1},
+           {kCurrent, "`ContextGuard(handle)`", 1, 1.6, kCallsOfHandle},
+           {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.3, kCallsOfRef},
+           {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
+           {kOther, "`ContextGuard(handle)`", 1, 1.4, kSwitchesOfHandle},
+           {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef},
+           {kFinding, "`AcquiredGuard(stream)`", 1, 1.4, kCallsOfStream},
+           {kFinding, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream},
+           {kFinding, "`AcquiredGuard(pointer)`", 1, 1.4, kCallsOfPointer},
+           {kFindingOwn, "`AcquiredGuard(stream)`", 16, 1.5, kCallsOfStream}},
+          objects};
 }
 
 const RowsOf g_rows(1, &Make);

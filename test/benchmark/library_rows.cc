@@ -104,12 +104,18 @@ class Product {
   bool is_computed_ = false;
 };
 
-// With as many handles and plans in the user's context as there are threads.
+// With as many handles and plans in the user's context as there are threads, and in each thread's
+// own.
 struct Objects {
   Objects() {
     REQUIRE(handles.Prepare(user, kMostThreads).ok());
     REQUIRE(plans.Prepare(user, Layout::Line(kSamples), kMostThreads).ok());
-    for (int i = 0; i < kMostThreads; ++i) own.push_back(std::make_unique<Own>(user));
+    for (int i = 0; i < kMostThreads; ++i) {
+      own.push_back(std::make_unique<Own>(user));
+      const auto context = ContextRef::Borrow(TheWorld().own[i % kOwnContexts]);
+      in_own.push_back(std::make_unique<Own>(context));
+      REQUIRE(handles.Prepare(context, kMostThreads / kOwnContexts).ok());
+    }
     const ContextGuard guard(primary);
     REQUIRE(cublasCreate(&primarys_handle) == CUBLAS_STATUS_SUCCESS);
     REQUIRE(cublasSetStream(primarys_handle, in_primary.stream().get()) == CUBLAS_STATUS_SUCCESS);
@@ -126,6 +132,7 @@ struct Objects {
   CublasHandles handles;
   CufftPlans plans;
   std::vector<std::unique_ptr<Own>> own;
+  std::vector<std::unique_ptr<Own>> in_own;
   Product in_user{user, Sim::IsActive() ? 32 : 4096};
   Product in_primary{primary, Sim::IsActive() ? 32 : 4096};
   cublasHandle_t primarys_handle = nullptr;
@@ -170,21 +177,39 @@ void AskForSettings(cublasHandle_t handle) {
   benchmark::DoNotOptimize(multiprocessors);
 }
 
-Group Handles(Objects& objects) {
-  Group group = {"a cuBLAS handle, its context current", TheWorld().user, {1, 4, 16}, 500, {}};
-  group.Add("push, `cublasSetStream`, pop", [&objects](std::size_t thread) {
-    Own& own = *objects.own[thread];
-    Pushed([&own] { cublasSetStream(own.handle, own.stream.get()); });
+// `add(name, work)` adds a row; `own(thread)` is what that thread has.
+template <typename Add, typename Of>
+void AddHandles(const Add& add, CublasHandles& handles, const Of& own) {
+  add("push, `cublasSetStream`, pop", [own](std::size_t thread) {
+    CUcontext popped;
+    TheWorld().driver->CtxPushCurrent(own(thread).stream.context().get());
+    cublasSetStream(own(thread).handle, own(thread).stream.get());
+    TheWorld().driver->CtxPopCurrent(&popped);
   });
-  group.Add(kCallsOfCublas, [&objects](std::size_t thread) {
-    Own& own = *objects.own[thread];
-    CallAsScope([&own] { cublasSetStream(own.handle, own.stream.get()); },
-                [&own] { AskForSettings(own.handle); });
+  add(kCallsOfCublas, [own](std::size_t thread) {
+    const Own& mine = own(thread);
+    CallAsScope([&mine] { cublasSetStream(mine.handle, mine.stream.get()); },
+                [&mine] { AskForSettings(mine.handle); });
   });
-  group.Add("`CublasScope`", [&objects](std::size_t thread) {
-    const CublasScope blas(objects.handles, objects.own[thread]->stream.ref());
+  add("`CublasScope`", [&handles, own](std::size_t thread) {
+    const CublasScope blas(handles, own(thread).stream.ref());
     benchmark::DoNotOptimize(blas.handle());
   });
+}
+
+Group Handles(Objects& objects) {
+  Group group = {"a cuBLAS handle, its context current", TheWorld().user, {1, 4, 16}, 500, {}};
+  AddHandles([&group](const char* name, const auto& work) { group.Add(name, work); },
+             objects.handles, [&objects](std::size_t i) -> const Own& { return *objects.own[i]; });
+  return group;
+}
+
+Group HandlesInOwn(Objects& objects) {
+  Group group = {
+      "a cuBLAS handle, each thread's own context current", TheWorld().user, {1, 16}, 500, {}};
+  AddHandles([&group](const char* name, const auto& work) { group.AddInOwn(name, work); },
+             objects.handles,
+             [&objects](std::size_t i) -> const Own& { return *objects.in_own[i]; });
   return group;
 }
 
@@ -252,13 +277,14 @@ Group Products(Objects& objects) {
 Rows Make() {
   const auto objects = std::make_shared<Objects>();
   Rows rows;
-  rows.groups = {Handles(*objects), Plans(*objects), MadeHandles(*objects), Products(*objects)};
+  rows.groups = {Handles(*objects), Plans(*objects), MadeHandles(*objects), Products(*objects),
+                 HandlesInOwn(*objects)};
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
                    {title(0), "`CublasScope`", 16, 0.25},
-                   {title(0), "`CublasScope`", 1, 1.9, kCallsOfCublas},
+                   {title(0), "`CublasScope`", 1, 1.7, kCallsOfCublas},
                    {title(1), "`CufftScope`", 16, 1.15},
-                   {title(1), "`CufftScope`", 1, 2.2, kCallsOfCufft},
+                   {title(1), "`CufftScope`", 1, 2, kCallsOfCufft},
                    {title(2), "`CublasScope`", 1, 0.01},
                    {title(2), "`CufftScope`", 1, 0.01},
                    {title(3), "in a user's context, by a `CublasScope`", 1, 1.005}};

@@ -3,11 +3,12 @@
 // One table for the whole library: each operation beside what people write today, in one run, in
 // groups whose first row is what the others are compared with.
 //
-// Times are medians of nine repetitions from Google Benchmark, the repetitions of all rows
-// interleaved, with half of the range between the quartiles. With one thread the ratio is the
-// median over pairs that are measured back to back, in either order in turns, so that a machine
-// whose speed drifts does not matter; with several it is that of the medians. Instructions are
-// those of the calling thread in user mode, where the machine counts them.
+// With one thread each row is measured in pairs with the first of its group, back to back, in
+// either order in turns. The ratio is the median over the pairs, so that a machine whose speed
+// drifts does not matter; the time is what the quickest tenth of the batches took at most, since
+// whatever else the machine does only adds to it. With several threads the time is the median of
+// nine repetitions from Google Benchmark, those of all rows interleaved, and the ratio that of the
+// medians.
 
 #ifndef CUGUEST_TEST_BENCHMARK_TABLE_H_
 #define CUGUEST_TEST_BENCHMARK_TABLE_H_
@@ -29,6 +30,7 @@
 namespace cuguest_benchmark {
 
 constexpr int kMostThreads = 16;
+constexpr int kOwnContexts = 8;  // more threads share them
 
 // What every row works with. Made before the first row.
 struct World {
@@ -37,6 +39,7 @@ struct World {
   CUcontext other;    // another one
   CUcontext primary;  // of device 0, the runtime's
   cuguest::ContextRef user_ref;
+  CUcontext own[kOwnContexts];  // for rows in which each thread works in a context of its own
 };
 const World& TheWorld();
 
@@ -64,6 +67,14 @@ struct Group {
   template <typename Work>
   void Add(std::string name, Work work) {
     rows.push_back({std::move(name), [work](int thread, int times) {
+                      for (int i = 0; i < times; ++i) work(static_cast<std::size_t>(thread));
+                    }});
+  }
+  // Each thread's own context is current, in place of the group's, which is not nullptr.
+  template <typename Work>
+  void AddInOwn(std::string name, Work work) {
+    rows.push_back({std::move(name), [work](int thread, int times) {
+                      TheWorld().driver->CtxSetCurrent(TheWorld().own[thread % kOwnContexts]);
                       for (int i = 0; i < times; ++i) work(static_cast<std::size_t>(thread));
                     }});
   }

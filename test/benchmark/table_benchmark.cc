@@ -6,19 +6,12 @@
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <string>
@@ -64,39 +57,6 @@ class CallerStack {
   CUcontext current_;
 };
 
-// The instructions that this thread retires in user mode; nothing where the machine or the
-// container does not let us count them.
-class Instructions {
- public:
-  Instructions() {
-    perf_event_attr wanted = {};
-    wanted.size = sizeof(wanted);
-    wanted.type = PERF_TYPE_HARDWARE;
-    wanted.config = PERF_COUNT_HW_INSTRUCTIONS;
-    wanted.exclude_kernel = 1;
-    wanted.exclude_hv = 1;
-    file_ = static_cast<int>(syscall(SYS_perf_event_open, &wanted, 0, -1, -1, 0));
-    if (file_ < 0) error_ = errno;
-  }
-  Instructions(const Instructions&) = delete;
-  Instructions& operator=(const Instructions&) = delete;
-  ~Instructions() {
-    if (file_ >= 0) close(file_);
-  }
-
-  [[nodiscard]] bool IsCounting() const { return file_ >= 0; }
-  [[nodiscard]] const char* why_not() const { return std::strerror(error_); }
-  [[nodiscard]] double Now() const {
-    std::uint64_t count = 0;
-    REQUIRE(read(file_, &count, sizeof(count)) == sizeof(count));
-    return static_cast<double>(count);
-  }
-
- private:
-  int file_ = -1;
-  int error_ = 0;
-};
-
 double Quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
@@ -104,6 +64,21 @@ double Quantile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(at)];
 }
 double Median(const std::vector<double>& values) { return Quantile(values, 0.5); }
+
+// "37.1", "1,618"
+std::string Digits(double value) {
+  char text[40];
+  if (value < 1000) {
+    std::snprintf(text, sizeof(text), "%.*f", value < 100 ? 1 : 0, value);
+    return text;
+  }
+  std::snprintf(text, sizeof(text), "%.0f", value);
+  std::string digits = text;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
 
 void Settle(const Group& group) {
   if (group.settle) group.settle();
@@ -122,16 +97,19 @@ double TimeBatch(const Group& group, const Row& row) {
   return took.count() / group.batch;
 }
 
-// Of two rows, on one thread.
+// A row beside another one, on one thread; nanoseconds.
 struct Compared {
   double ratio;
-  double more;  // nanoseconds
+  double more;
+  double quickest;  // a tenth of the batches took no longer
+  double median;
 };
 
 Compared Compare(const Group& group, const Row& row, const Row& beside, int pairs) {
   const CallerStack stack(group.current);
   std::vector<double> ratios;
   std::vector<double> more;
+  std::vector<double> times;
   for (int pair = -3; pair < pairs; ++pair) {
     const bool is_first = pair % 2 == 0;
     double time = is_first ? TimeBatch(group, row) : 0;
@@ -140,8 +118,9 @@ Compared Compare(const Group& group, const Row& row, const Row& beside, int pair
     if (pair < 0) continue;  // for warmth
     ratios.push_back(time / reference);
     more.push_back(time - reference);
+    times.push_back(time);
   }
-  return {Median(ratios), Median(more)};
+  return {Median(ratios), Median(more), Quantile(times, 0.1), Median(times)};
 }
 
 // What was measured of a group.
@@ -156,9 +135,15 @@ class Results {
   [[nodiscard]] const std::vector<double>& All(const Row& row, int threads) const {
     return times_.All(KeyOf(group_, row, threads));
   }
-  [[nodiscard]] double Time(const Row& row, int threads) const { return Median(All(row, threads)); }
-  [[nodiscard]] double Spread(const Row& row, int threads) const {
-    return (Quantile(All(row, threads), 0.75) - Quantile(All(row, threads), 0.25)) / 2;
+  // What else the machine does only adds to what one thread takes; threads meet as they do.
+  [[nodiscard]] double Time(const Row& row, int threads) {
+    return threads == 1 ? OfOne(row).quickest : Median(All(row, threads));
+  }
+  // "+1.6": by how much the median is more; "±1.6": half of the range between the quartiles.
+  [[nodiscard]] std::string Spread(const Row& row, int threads) {
+    if (threads == 1) return "+" + Digits(OfOne(row).median - OfOne(row).quickest);
+    const std::vector<double>& all = All(row, threads);
+    return "±" + Digits((Quantile(all, 0.75) - Quantile(all, 0.25)) / 2);
   }
   // Measured when it is first asked for.
   const Compared& Paired(const Row& row, const Row& beside) {
@@ -169,6 +154,7 @@ class Results {
   double Ratio(const Row& row, const Row& beside, int threads) {
     return threads == 1 ? Paired(row, beside).ratio : Time(row, threads) / Time(beside, threads);
   }
+  [[nodiscard]] const Compared& OfOne(const Row& row) { return Paired(row, group_.rows.front()); }
   [[nodiscard]] const Group& group() const { return group_; }
   [[nodiscard]] const Row& Find(const std::string& name) const {
     if (name.empty()) return group_.rows.front();
@@ -200,6 +186,7 @@ void RegisterAll(const std::vector<Group>& groups, const Options& options) {
   for (const Group& group : groups) {
     for (const Row& row : group.rows) {
       for (const int threads : group.threads) {
+        if (threads == 1) continue;  // measured in pairs
         Register(Results::KeyOf(group, row, threads), threads, options,
                  [&group, &row](benchmark::State& state) { MeasureRow(state, group, row); });
       }
@@ -207,63 +194,38 @@ void RegisterAll(const std::vector<Group>& groups, const Options& options) {
   }
 }
 
-// "37.1", "1,618"
-std::string Digits(double value) {
-  char text[40];
-  if (value < 1000) {
-    std::snprintf(text, sizeof(text), "%.*f", value < 100 ? 1 : 0, value);
-    return text;
-  }
-  std::snprintf(text, sizeof(text), "%.0f", value);
-  std::string digits = text;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
-
-double InstructionsOf(const Instructions& instructions, const Group& group, const Row& row) {
-  const CallerStack stack(group.current);
-  row.repeat(0, group.batch);
-  const double before = instructions.Now();
-  row.repeat(0, group.batch);
-  const double counted = instructions.Now() - before;
-  Settle(group);
-  return counted / group.batch;
-}
-
+// What one more makes.
 unsigned long long CallsOf(const Group& group, const Row& row) {
   const CallerStack stack(group.current);
-  row.repeat(0, 2);
-  Sim::ResetCalls();
-  row.repeat(0, 1);
-  return Sim::TotalCalls();
+  const auto count = [&row](int times) {
+    Sim::ResetCalls();
+    row.repeat(0, times);
+    return Sim::TotalCalls();
+  };
+  count(2);
+  const unsigned long long of_one = count(1);
+  return count(2) - of_one;
 }
 
-void PrintGroup(Results& results, const Instructions& instructions) {
+void PrintGroup(Results& results) {
   const Group& group = results.group();
   std::printf("\n| %s |", group.title.c_str());
   for (const int threads : group.threads) {
     std::printf(" %d thread%s |", threads, threads == 1 ? "" : "s");
   }
-  std::printf(" instructions |%s\n|---|", Sim::IsActive() ? " driver calls |" : "");
-  for (std::size_t i = 0; i <= group.threads.size(); ++i) std::printf("---:|");
+  std::printf("%s\n|---|", Sim::IsActive() ? " driver calls |" : "");
+  for (std::size_t i = 0; i < group.threads.size(); ++i) std::printf("---:|");
   std::printf("%s\n", Sim::IsActive() ? "---:|" : "");
   for (const Row& row : group.rows) {
     std::printf("| %s |", row.name.c_str());
     for (const int threads : group.threads) {
-      std::printf(" %s ±%s", Digits(results.Time(row, threads)).c_str(),
-                  Digits(results.Spread(row, threads)).c_str());
+      std::printf(" %s %s", Digits(results.Time(row, threads)).c_str(),
+                  results.Spread(row, threads).c_str());
       if (&row != &group.rows.front()) {
         const double ratio = results.Ratio(row, group.rows.front(), threads);
         std::printf(", %.*f×", ratio < 0.1 || std::abs(ratio - 1) < 0.05 ? 3 : 2, ratio);
       }
       std::printf(" |");
-    }
-    if (instructions.IsCounting()) {
-      std::printf(" %s |", Digits(InstructionsOf(instructions, group, row)).c_str());
-    } else {
-      std::printf(" n/a |");
     }
     if (Sim::IsActive()) std::printf(" %llu |", CallsOf(group, row));
     std::printf("\n");
@@ -313,21 +275,17 @@ bool MeasureAndCheck(const char* program, const Options& options) {
   RegisterAll(all.groups, options);
   Times times;
   Run(program, &times);
-  const Instructions instructions;
   std::vector<Results> results;
   results.reserve(all.groups.size());
   for (const Group& group : all.groups) {
     const int pairs = options.smoke ? 3 : group.warms ? 40 : 400;
     results.emplace_back(group, times, pairs);
-    PrintGroup(results.back(), instructions);
+    PrintGroup(results.back());
   }
   std::printf(
-      "\nnanoseconds (median of 9, ± half of the range between the quartiles), and the ratio to "
-      "the "
-      "first row of the group\n");
-  if (!instructions.IsCounting()) {
-    std::printf("instructions: not available here: perf_event_open: %s\n", instructions.why_not());
-  }
+      "\nnanoseconds: with one thread what a tenth of 400 batches took at most, and by how much "
+      "their median is more; with several the median of 9, ± half of the range between the "
+      "quartiles; and the ratio to the first row of the group\n");
   const bool checks = options.check && !Sim::IsActive();
   if (checks) std::printf("\n| promise | measured | at most | |\n|---|---:|---:|---|\n");
   bool kept = true;
@@ -369,7 +327,12 @@ int main(int argc, char** argv) {
     REQUIRE(*context != nullptr);
   }
   g_world.user_ref = ContextRef::Borrow(g_world.user);
+  for (CUcontext& context : g_world.own) {
+    context = MakeContext(*g_world.driver);
+    REQUIRE(context != nullptr);
+  }
   const bool kept = MeasureAndCheck(argv[0], options);
+  for (const CUcontext context : g_world.own) g_world.driver->CtxDestroy(context);
   g_world.driver->CtxDestroy(g_world.user);
   g_world.driver->CtxDestroy(g_world.other);
   return kept ? 0 : 1;

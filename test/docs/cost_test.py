@@ -29,15 +29,18 @@ def measured(name):
 
 
 # Rows of README.md: the group and the row of the table that they are.
-CURRENT, OTHER = "the context is current already", "another context is current"
+FINDING = "finding a context, which is current"
 PRIMARY = "the device's primary context is current already"
+CUBLAS = "a cuBLAS handle, its context current"
 ROWS = {
-    "push, pop": (CURRENT, "push, pop"),
-    "`ContextGuard`, its context already current": (CURRENT, "`ContextGuard(handle)`"),
-    "`ContextGuard(ContextRef)`, the same": (CURRENT, "`ContextGuard(ContextRef)`"),
-    "`ContextGuard`, another context current": (OTHER, "`ContextGuard(handle)`"),
-    "`cudaGetDevice`, `cudaSetDevice` twice (shared runtime)":
-        (PRIMARY, "`cudaGetDevice`, `cudaSetDevice` twice, shared runtime"),
+    "`cuStreamGetCtx`, push, pop": (FINDING, "`cuStreamGetCtx`, push, pop"),
+    "`AcquiredGuard(stream)`": (FINDING, "`AcquiredGuard(stream)`"),
+    "`cuPointerGetAttribute`, push, pop": (FINDING, "`cuPointerGetAttribute`, push, pop"),
+    "`AcquiredGuard(pointer)`": (FINDING, "`AcquiredGuard(pointer)`"),
+    "PyTorch's `CUDAGuard`: its calls": (PRIMARY, "what PyTorch's `CUDAGuard` calls, shared runtime"),
+    "`runtime::DeviceGuard`": (PRIMARY, "`runtime::DeviceGuard`"),
+    "push, `cublasSetStream`, pop": (CUBLAS, "push, `cublasSetStream`, pop"),
+    "`CublasScope`": (CUBLAS, "`CublasScope`"),
 }
 
 

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <thread>
@@ -414,6 +415,49 @@ void ThreadsShareThePool() {
   if (SimLibrary::IsActive(Kit::kSoname)) BOOST_TEST(handles.Forget(homes[0].ref()));
 }
 
+// A thread does not take another one's for good. Each of three has begun with the first handle, or
+// with what was left while another had it.
+template <typename Kit>
+void ThreadsComeToHandlesOfTheirOwn() {
+  constexpr int kThreads = 3;
+  const Owner home;
+  typename Kit::Handles handles;
+  STATUS_OK(Kit::Prepare(handles, home.ref(), kThreads));
+  struct Step {
+    int thread;
+    bool opens;
+  };
+  std::vector<Step> steps;
+  for (int round = 0; round < 40; ++round) {
+    for (int one = 0; one < kThreads; ++one) {
+      const int other = (one + 1) % kThreads;
+      steps.insert(steps.end(), {{one, true}, {other, true}, {other, false}, {one, false}});
+    }
+  }
+  for (int i = 0; i < kThreads; ++i) steps.insert(steps.end(), {{i, true}, {i, false}});
+
+  std::vector<decltype(Kit::Handle(Kit::Borrow(handles, StreamOf(home))))> had(kThreads);
+  std::atomic<std::size_t> done{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      std::unique_ptr<typename Kit::Scope> scope;
+      for (std::size_t at = 0; at < steps.size(); ++at) {
+        while (done < at) std::this_thread::yield();
+        if (steps[at].thread != i) continue;
+        scope = nullptr;
+        if (steps[at].opens) {
+          scope.reset(new typename Kit::Scope(Kit::Borrow(handles, StreamOf(home))));
+          had[static_cast<std::size_t>(i)] = Kit::Handle(*scope);
+        }
+        ++done;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(std::set(had.begin(), had.end()).size() == kThreads);
+}
+
 template <typename Kit>
 void InvalidatesNoCapture() {
   const Owner home;
@@ -727,6 +771,9 @@ void MayBeOpened() {
   BOOST_AUTO_TEST_CASE(restores_the_mode_after_a_callee) { RestoresTheModeAfterACallee<Kit>(); }  \
   BOOST_AUTO_TEST_CASE(lets_the_host_in) { LetsTheHostIn<Kit>(); }                                \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
+  BOOST_AUTO_TEST_CASE(threads_come_to_their_own_handles) {                                       \
+    ThreadsComeToHandlesOfTheirOwn<Kit>();                                                        \
+  }                                                                                               \
   BOOST_AUTO_TEST_CASE(invalidates_no_capture) { InvalidatesNoCapture<Kit>(); }                   \
   BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \
   BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }                \

@@ -37,7 +37,7 @@ OTHERS = {
     "sim": "subprojects/cudaimage subprojects/cudasim",
 }
 # The folders of test/ whose tests are of the whole library: they run with each change of a product of it.
-ACROSS = "advice docs faults headers hosts interop process style"
+ACROSS = "advice docs faults headers hosts interop process stable style"
 # Those that run only by name, or with a change of their own.
 APART = "benchmark embed fuzz hardware schedules two_files"
 # What touches all. So does each file that nothing here names.

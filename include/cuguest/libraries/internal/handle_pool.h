@@ -130,18 +130,27 @@ class CUGUEST_API HandlePool {
  private:
   CUGUEST_HIDE static constexpr std::size_t kHints = 128;
 
+  // What a thread takes if it can. See Note [Hints].
+  struct Hint {
+    Atomic<HandleSlot*> slot{nullptr};
+    Atomic<unsigned> misses{0};
+  };
+
   [[nodiscard]] CUGUEST_HIDE bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }
   [[nodiscard]] CUGUEST_HIDE inline bool Take(HandleSlot* slot, const void* kind) const noexcept;
-  [[nodiscard]] HandleSlot* Search(const void* kind, Atomic<HandleSlot*>* hint) const noexcept;
+  // Of the slots from `begin` to before `end`.
+  [[nodiscard]] HandleSlot* TakeBetween(HandleSlot* begin, const HandleSlot* end,
+                                        const void* kind) const noexcept;
+  [[nodiscard]] HandleSlot* Search(const void* kind, Hint* hint) const noexcept;
 
   const HandleType* type_;
   const void* library_;
   Device device_;
   bool is_over_ = false;
   Atomic<HandleSlot*> head_{nullptr};
-  Atomic<HandleSlot*> hints_[kHints] = {};  // by thread: what it had last
+  Hint hints_[kHints] = {};  // by thread
 };
 
 // The pools of one library: one for each incarnation of a context.
