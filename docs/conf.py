@@ -78,6 +78,14 @@ def places(env):
     return env.site_places
 
 
+def part_titles(app, document, page):
+    """A file's name as a title has places where a narrow screen may go on with the next line."""
+    for title in document.findall(nodes.title):
+        if re.fullmatch(r"[\w./]+\.\w+", title.astext()):
+            parts = [part for part in re.split(r"(?<=[/_])", title.astext()) if part]
+            title[:] = [child for part in parts for child in (nodes.Text(part), nodes.raw("", "<wbr>", format="html"))][:-1]
+
+
 def link(app, document, page):
     def place(text, near=None):
         note = re.fullmatch(r"Note\s\[([^\]]+)\]", text)
@@ -119,4 +127,5 @@ def setup(app):
     sphinxrenderer.SphinxRenderer.visit_namespace = visit_namespace
     app.connect("builder-inited", lambda app: setattr(app.env, "site_notes", {}))
     app.connect("doctree-read", read)
+    app.connect("doctree-resolved", part_titles)
     app.connect("doctree-resolved", link)

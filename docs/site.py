@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = {
     "Begin": ["Start page <self>", "quick_start", "two_files", "concepts", "guide", "threads", "bridge", "stream_protocols", "c", "python", "examples"],
-    "Rely on it": ["pieces", "install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit"],
+    "Rely on it": ["pieces", "install", "testing", "cudasim", "not_modelled", "limits", "guarantees", "cost", "audit", "support"],
     "Reference": ["headers", "names", "reference/index", "notes"],
     "The project": ["architecture", "contributing", "abi", "migration", "glossary", "changelog"],
 }
@@ -27,11 +27,13 @@ BELOW = {
                       "recipes/pair"],
     "examples": ["adoption/communication_library", "adoption/codec", "adoption/media_framework", "adoption/simulation_engine", "three_jobs",
                  "facts/runtime_context", "facts/kernel_parameters", "facts/memory_of_both_apis", "sources/index"],
+    "support": ["security", "release_report"],
 }
 # Of a header and of a class: the order of what it has.
 SECTIONS = ("briefdescription detaileddescription innerclass innernamespace define typedef enum func var public-type "
             "public-static-func public-func public-attrib public-static-attrib friend")
-LANGUAGES = {".c": "c", ".cc": "cpp", ".cu": "cuda", ".h": "cpp"}
+# The last three are the template's.
+LANGUAGES = {".c": "c", ".cc": "cpp", ".cu": "cuda", ".h": "cpp", ".build": "meson", ".map": "text", ".txt": "cmake"}
 
 
 def toctree(entries, *options):
@@ -60,8 +62,8 @@ def headers():
 
 
 def example_sources():
-    """The examples' sources and what is included by them: the name and the path of each."""
-    for path in sorted((ROOT / "examples").rglob("*")):
+    """The examples' sources and what is included by them, and the template's build files: the name and the path of each."""
+    for path in sorted((ROOT / "examples").glob("*/**/*")):
         if path.suffix in LANGUAGES:
             yield str(path.relative_to(ROOT / "examples")), path
 
@@ -70,6 +72,8 @@ def write_pages(source):
     """The Markdown pages. Those of other folders are beside those of docs/."""
     pages = {path.relative_to(ROOT / "docs"): path for path in (ROOT / "docs").rglob("*.md")}
     pages[pathlib.Path("changelog.md")] = ROOT / "CHANGELOG.md"
+    pages[pathlib.Path("security.md")] = ROOT / "SECURITY.md"
+    pages[pathlib.Path("release_report.md")] = ROOT / "packaging" / "release_report.md"
     pages[pathlib.Path("cudasim.md")] = ROOT / "subprojects" / "cudasim" / "README.md"
     pages[pathlib.Path("not_modelled.md")] = ROOT / "subprojects" / "cudasim" / "NOT_MODELLED.md"
     at = {path: name for name, path in pages.items()} | {ROOT / "README.md": pathlib.Path("index.md")}

@@ -3,6 +3,15 @@
 // Which registry is the process's, on Windows: as Note [One registry per process], with a named
 // section of memory in the place of the doors. The copy that needs a registry first makes it and
 // writes into the section where it is. One that does not understand what is there has its own.
+//
+// Note [A section has any author]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A process of the same session, which may have fewer privileges, can make the section first: the
+// name is known. It may reserve its memory only, and write any address into it. So an address is
+// followed to memory that this process has mapped in one piece, as FindOrMake() does, and nowhere
+// else.
+
+#include <windows.h>
 
 #include <cstdio>
 
@@ -26,6 +35,14 @@ struct Shared {
   }
 };
 
+// See Note [A section has any author].
+bool IsMapped(const Shared* there) noexcept {
+  MEMORY_BASIC_INFORMATION about = {};
+  return VirtualQuery(there, &about, sizeof(about)) != 0 && about.AllocationBase == there &&
+         about.State == MEM_COMMIT && about.Type == MEM_PRIVATE &&
+         about.Protect == PAGE_READWRITE && about.RegionSize >= sizeof(Shared);
+}
+
 using Section = std::atomic<Shared*>;  // null at first, and written once
 static_assert(Section::is_always_lock_free && sizeof(Section) == sizeof(void*));
 
@@ -37,7 +54,9 @@ Section* MapSection() {
   HANDLE const file =
       CreateFileMappingA(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE, 0, sizeof(Section), name);
   if (file == nullptr) return nullptr;
-  return static_cast<Section*>(MapViewOfFile(file, FILE_MAP_ALL_ACCESS, 0, 0, sizeof(Section)));
+  void* const view = MapViewOfFile(file, FILE_MAP_ALL_ACCESS, 0, 0, sizeof(Section));
+  const bool is_there = MayHaveMemoryAt(reinterpret_cast<std::uintptr_t>(view));
+  return is_there ? static_cast<Section*>(view) : nullptr;
 }
 
 std::atomic<Section*> g_section{nullptr};
@@ -49,15 +68,16 @@ Section* SectionOfProcess() {
   return g_section.compare_exchange_strong(section, mapped) ? mapped : section;
 }
 
+// What it leads to and this copy understands, or nullptr.
 Shared* InSection() {
   Section* const section = SectionOfProcess();
-  return section != nullptr ? section->load(std::memory_order_acquire) : nullptr;
+  Shared* const there = section != nullptr ? section->load(std::memory_order_acquire) : nullptr;
+  return there != nullptr && IsMapped(there) && there->IsUnderstood() ? there : nullptr;
 }
 
 // What this copy counts in; nullptr without memory.
 Shared* FindOrMake() {
-  Shared* there = InSection();
-  if (there != nullptr && there->IsUnderstood()) return there;
+  if (Shared* const there = InSection()) return there;
   void* const place = MapZeros(sizeof(Shared));
   if (place == nullptr) return nullptr;
   auto* const made = static_cast<Shared*>(place);
@@ -65,10 +85,12 @@ Shared* FindOrMake() {
   Registry::InZeros(&made->registry,
                     {RegistryHeader::kMagic, sizeof(Registry), {}, kLayoutOfThisCopy});
   Section* const section = SectionOfProcess();
-  if (section == nullptr || there != nullptr) return made;
-  if (section->compare_exchange_strong(there, made)) return made;
+  Shared* none = nullptr;
+  if (section == nullptr || section->compare_exchange_strong(none, made)) return made;
+  Shared* const first = InSection();  // another copy's, meanwhile
+  if (first == nullptr) return made;
   Unmap(place, sizeof(Shared));
-  return FindOrMake();
+  return first;
 }
 
 std::atomic<Registry*> g_home{nullptr};
@@ -89,7 +111,7 @@ Registry* Registry::OfProcess() noexcept {
 bool Registry::IsMadeInProcess(const ContextRef& context) noexcept {
   Registry* registry = IfFound();
   Shared* const shared = registry == nullptr ? InSection() : nullptr;
-  if (shared != nullptr && shared->IsUnderstood()) registry = &shared->registry;
+  if (shared != nullptr) registry = &shared->registry;
   return registry != nullptr && registry->IsMade(context);
 }
 

@@ -2,9 +2,10 @@
 
 #include "cuguest/devices.h"
 
+#include <stdlib.h>
+
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -35,7 +36,7 @@ absl::Status NoSuchDevice(CUresult code, const std::string& name) {
   int count = 0;
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   const bool counted = driver.ok() && (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const char* const visible = secure_getenv("CUDA_VISIBLE_DEVICES");
   return ToStatus(
       code, absl::StrCat("find device ", name),
       absl::StrCat(counted ? absl::StrCat("of ", count, " in this process") : std::string(),

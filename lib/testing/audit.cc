@@ -2,8 +2,9 @@
 
 #include "cuguest/testing/audit.h"
 
+#include <stdlib.h>
+
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ cudasim::StackProbe TellContexts(const Driver& driver) {
 
 // Of the file that the environment names.
 absl::Status ReadSuppressions(audit::Suppressions* suppressions) {
-  const char* file = std::getenv("CUGUEST_AUDIT_SUPPRESSIONS");
+  const char* file = secure_getenv("CUGUEST_AUDIT_SUPPRESSIONS");
   if (file == nullptr || *file == '\0') return absl::OkStatus();
   const std::string error = suppressions->AddFile(file);
   if (error.empty()) return absl::OkStatus();

@@ -15,7 +15,7 @@ import sys
 import tokenize
 
 root = pathlib.Path(sys.argv[1]).resolve()
-PLACES = ("README.md", "CHANGELOG.md", "docs", "include", "lib", "test", "examples", "kernels", "subprojects/cudasim",
+PLACES = ("README.md", "SECURITY.md", "CHANGELOG.md", "docs", "include", "lib", "test", "examples", "kernels", "subprojects/cudasim",
           "subprojects/cudaimage", "subprojects/cuguest-audit", "meson.build", "meson_options.txt")
 
 

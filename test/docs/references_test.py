@@ -3,9 +3,10 @@
 """references_test.py SOURCE_ROOT
 
 What README.md, docs/, those of the rooms, the sources and the build refer to exists: files of the repository in
-backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts,
-docs/adoption and docs/three_jobs.md in its program, one test case in each cell of the table of conversions, and each owner
-that the library reports as owed in the table of docs/limits.md.
+backquotes, the files that comments name, the notes that they cite, links between pages, in the index one to each, every
+example, the code of docs/facts, docs/adoption and docs/three_jobs.md in its program, one test case in each cell of the table of conversions, each owner
+that the library reports as owed in the table of docs/limits.md, and each variable of the environment that is read in that of
+docs/support.md.
 """
 
 import pathlib
@@ -49,9 +50,9 @@ for page in pages:
                 headings = re.findall(r"^#+ (.*?)(?: \{#.*)?$", linked.read_text(), re.M)
                 anchors = {re.sub(r"[^\w -]", "", words).lower().replace(" ", "-") for words in headings}
                 check(heading in anchors, f"{where}: a link to {target}, which has no such heading")
-    if page.parent == root / "docs":
-        check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
-              f"README.md has no link to {where}")
+    if page.parent == root / "docs" and page.name != "index.md":
+        check(f"]({page.name})" in (root / "docs" / "index.md").read_text(), f"docs/index.md has no link to {page.name}")
+check("](docs/index.md)" in (root / "README.md").read_text(), "README.md has no link to docs/index.md")
 
 named = {}
 for folder in ("include", "lib", "test", "examples"):
@@ -160,7 +161,29 @@ for folder in ("include", "lib"):
             for owner in owners:
                 check(owner in let_go, f"docs/limits.md does not list {owner} as let go, which {source.relative_to(root)} reports")
 
+# Each variable of the environment that a product reads stands in the table of docs/support.md, and each of the table is read.
+# What is loaded into somebody's program reads it by secure_getenv alone.
+LOADED = ("include", "lib", "subprojects/cuguest-audit/audit", "subprojects/cudaimage", "subprojects/cudasim")
+NO_PRODUCT = {"test", "conformance", "scoreboard", "subprojects"}
+COMMANDS = ("subprojects/cuguest-audit/audit/command", "subprojects/cudasim/command")
+READS = re.compile(r'(?:getenv|IsSet)\("(\w+)"|k\w*Variable\[\] = "(\w+)"|\bSetting\("(\w+)"\)|^_REPORTS = "(\w+)"', re.M)
+read = {}
+for folder in (*LOADED, "subprojects/pycuguest/src/cuguest"):
+    for source in (root / folder).rglob("*"):
+        if source.suffix in (".h", ".cc", ".py") and not NO_PRODUCT & set(source.relative_to(root / folder).parts):
+            name, code = str(source.relative_to(root)), source.read_text()
+            for plain, constant, setting, reports in READS.findall(code):
+                read.setdefault(plain or constant or reports or f"CUDASIM_{setting}", name)
+            check(name.startswith(COMMANDS) or not re.search(r"(?<!secure_)\bgetenv\(", code),
+                  f"{name} reads the environment of a program with more privileges than its caller: secure_getenv")
+table = (root / "docs" / "support.md").read_text().split("\n| read by | variable |")[1].split("\n\n")[0]
+told = set(re.findall(r"`([A-Z]\w+)`", "".join(row.split("|")[2] for row in table.splitlines()[2:])))
+for variable, source in sorted(read.items()):
+    check(variable in told, f"docs/support.md does not list {variable}, which {source} reads")
+for variable in sorted(told - set(read)):
+    check(False, f"docs/support.md lists {variable}, which nothing reads")
+
 for failure in failures:
     print("not ok:", failure)
 print(f"cases: {checked - len(failures)} passed, {len(failures)} failed, 0 skipped")
-sys.exit(1 if failures or not cells or not programs or not named or not cited or not owing else 0)
+sys.exit(1 if failures or not cells or not programs or not named or not cited or not owing or not read else 0)

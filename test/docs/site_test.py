@@ -10,16 +10,19 @@ has it, and reads it as a browser does:
 - every link within the site leads to a page and a place on it, and every note that is cited is a link;
 - a page of a header has words before the first declaration, and no label of a contract in running text;
 - every table is in a box that scrolls, every page can be dark, and no page is Doxygen's;
+- in 420 pixels, where there is a Chromium: no page is wider, no title or table breaks in a word, and what scrolls shows it;
 - a search finds pages and the reference;
 - the reference has every public name that libclang finds in the headers (where Python has bindings for it),
   whose comment is one that Doxygen reads.
 """
 
+import html
 import html.parser
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +35,7 @@ from flags import headers_that_can_be_included, system_includes  # noqa: E402
 
 INCLUDE = root / "include"
 NAVIGATION = """index quick_start two_files concepts guide threads bridge stream_protocols c python examples
-pieces install testing cudasim not_modelled limits guarantees cost audit
+pieces install testing cudasim not_modelled limits guarantees cost audit support
 headers names reference/index notes
 architecture contributing abi migration glossary changelog""".split()
 # A word, and pages that a search for it has to find.
@@ -216,6 +219,29 @@ def check_site(site):
         check(name in objects, f"a search does not find {name}")
 
 
+def check_narrow(site):
+    """1 if there is no browser."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        print("skipped: narrow screens: no Chromium")
+        return 1
+    pages = [page.as_uri() for page in sorted(site.rglob("*.html"))]
+    with tempfile.TemporaryDirectory(prefix="cuguest-narrow-") as folder:
+        viewer = pathlib.Path(folder) / "narrow.html"
+        text = (root / "test" / "docs" / "narrow.html").read_text()
+        viewer.write_text(text.replace("pages = PAGES", f"pages = {json.dumps(pages)}"))
+        shown = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", f"--user-data-dir={folder}",
+             "--virtual-time-budget=600000", "--dump-dom", viewer.as_uri()], capture_output=True, text=True, timeout=400)
+    lines = html.unescape("".join(re.findall(r"<pre>(.*?)</pre>", shown.stdout, re.S))).splitlines()
+    seen = {line[5:] for line in lines if line.startswith("seen ")}
+    for page in pages:
+        check(page in seen, f"{page} was not shown: {shown.stderr[-500:]}")
+    for line in lines:
+        check(line.startswith("seen "), f"in 420 pixels: {line.replace(site.as_uri() + '/', '')}")
+    return 0
+
+
 def check_names(directory):
     """1 if there is no libclang."""
     try:
@@ -240,7 +266,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-site-") as name:
     skipped = 0
     if (output / "html" / "index.html").exists():
         check_site(output / "html")
-        skipped = check_names(output / "xml")
+        skipped = check_names(output / "xml") + check_narrow(output / "html")
     else:
         check(False, "there is no site")
 

@@ -4,9 +4,9 @@
 
 The core and its C API for Windows, by mingw-w64, where no CUDA Toolkit is: Meson and CMake build the archive, without a
 warning; the tests of C and of C++ (cxx.h) pass under Wine, with a driver that is found in the system's directory and
-nowhere else; two libraries with a copy each count a shared context together. The core's two files (packaging/two_files)
-compile in each standard without a warning, and pass the same. For a compiler that has no attributes, such as MSVC, the
-header has none.
+nowhere else; two libraries with a copy each count a shared context together, and a section that is none of theirs is not
+followed. The core's two files (packaging/two_files) compile in each standard without a warning, and pass the same. For a
+compiler that has no attributes, such as MSVC, the header has none.
 
 Skipped without g++-mingw-w64-x86-64; what runs programs is, without wine64.
 """
@@ -92,6 +92,31 @@ int main(void) {
   return printf("%s", cuguest_error_name(cuguest_primary_retain(&primary, 0))) < 0;
 }
 """
+# Makes the section of its own process first, as another process can, with an address that leads to no registry: 0 nowhere, 1 to
+# memory of the heap that says what a registry says.
+SQUATTED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
+#include "cuguest/c.h"
+int main(int argc, char** argv) {
+  char name[64];
+  snprintf(name, sizeof(name), "Local\\\\cuguest_registry_%lu", GetCurrentProcessId());
+  HANDLE const section = CreateFileMappingA(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE, 0, 8, name);
+  unsigned long long* const heap = calloc(1, 1 << 16);
+  heap[0] = 4;
+  unsigned long long* const view = MapViewOfFile(section, FILE_MAP_ALL_ACCESS, 0, 0, 8);
+  *view = argc > 1 && *argv[1] == '1' ? (unsigned long long)heap : 0xdead0000;
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
+  int code = cuguest_primary_retain(&primary, 0);
+  if (code == 0) code = cuguest_primary_ref(&primary, &ref);
+  if (code == 0) code = cuguest_shared_context_attach(&shared, ref.context);
+  for (int i = 1; i < 1 << 13; ++i) code = heap[i] == 0 ? code : -1;
+  return printf("%s", cuguest_error_name(code)) < 0;
+}
+"""
 COUNTED = "0 0 0 0 1 0 0 709"
 PLAIN = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", f"-I{ROOT}/include", f"-I{ROOT}"]
 
@@ -106,9 +131,9 @@ def in_root(*command, **options):
     return run(*hidden, *command, env=env, **options)
 
 
-def wine(program, directory):
+def wine(program, directory, *words):
     options = {"WINEPREFIX": str(tmp / "wine"), "WINEDEBUG": "-all", "HOME": str(tmp)}
-    return run(WINE, program, env=environment(**options), cwd=directory)
+    return run(WINE, program, *words, env=environment(**options), cwd=directory)
 
 
 with scratch() as tmp:
@@ -132,6 +157,7 @@ with scratch() as tmp:
     (programs / "guest.c").write_text(GUEST)
     (programs / "two.c").write_text(TWO_GUESTS)
     (programs / "finds.c").write_text(FINDS)
+    (programs / "squatted.c").write_text(SQUATTED)
     run(f"{TOOLS}gcc", *PLAIN, ROOT / "test/capi/c_test.c", archive, "-o", programs / "c_test.exe", "-static", "-lpthread")
     # Linked by the C compiler: without the C++ library.
     run(f"{TOOLS}g++", "-std=c++11", "-fno-exceptions", "-fno-rtti", *PLAIN[1:], "-c", ROOT / "test/capi/cxx_test.cc",
@@ -140,6 +166,8 @@ with scratch() as tmp:
     run(f"{TOOLS}gcc", *PLAIN, "-shared", "-static-libgcc", programs / "guest.c", archive, "-o", programs / "libguest_b.dll")
     run(f"{TOOLS}gcc", "-w", programs / "two.c", "-o", programs / "two.exe")
     run(f"{TOOLS}gcc", *PLAIN, programs / "finds.c", archive, "-o", programs / "finds.exe", "-static")
+    run(f"{TOOLS}gcc", "-w", "-DCUGUEST_STATIC", f"-I{ROOT}/include", programs / "squatted.c", archive, "-o",
+        programs / "squatted.exe", "-static")
     run(f"{TOOLS}gcc", "-std=c99", "-Wall", "-Werror", "-shared", "-static-libgcc", ROOT / "test/capi/fake_driver.c",
         "-o", programs / "nvcuda.dll")
     check("its tests compile as C99 and as C++11", True)
@@ -184,6 +212,9 @@ with scratch() as tmp:
     shutil.move(programs / "nvcuda.dll", system / "nvcuda.dll")
     output = wine("finds.exe", programs)
     check("one of the system's directory is found", output == "CUDA_SUCCESS", output)
+    for what, word in (("nowhere", "0"), ("to other memory", "1")):
+        output = wine("squatted.exe", programs, word)
+        check(f"a section that another process made, and that leads {what}, is not followed", output == "CUDA_SUCCESS", output)
     output = wine("stranger.exe", programs).strip()
     check("a program with the two files guards", output == "guarded", output)
     for program in ("c_test.exe", "cxx_test.exe", "two_files.exe"):

@@ -46,6 +46,7 @@ WHOLE = "lib/no_toolkit lib/packaging lib/pch lib/toolkit test/machines test/pch
 PATHS = {
     "CHANGELOG.md": "docs",
     "README.md": "docs",
+    "SECURITY.md": "docs",
     "docs": "docs layout",
     "docs/two_files.md": "docs two_files",
     "examples": "examples docs",

@@ -5,14 +5,15 @@
 #ifndef CUDASIM_DRIVER_ENVIRONMENT_H_
 #define CUDASIM_DRIVER_ENVIRONMENT_H_
 
-#include <cstdlib>
+#include <stdlib.h>
+
 #include <string>
 
 namespace cudasim {
 
 // The value of the environment variable CUDASIM_`name`; nullptr if it is not set.
 inline const char* Setting(const char* name) {
-  return std::getenv((std::string("CUDASIM_") + name).c_str());
+  return secure_getenv((std::string("CUDASIM_") + name).c_str());
 }
 
 }  // namespace cudasim

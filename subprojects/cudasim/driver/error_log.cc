@@ -3,11 +3,11 @@
 #include "driver/error_log.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -26,7 +26,7 @@ namespace {
 
 // -1: nobody asked for a log, or it cannot be written.
 int OpenLog() {
-  const char* const name = std::getenv("CUDA_LOG_FILE");
+  const char* const name = secure_getenv("CUDA_LOG_FILE");
   if (name == nullptr) return -1;
   const std::string_view file = name;
   if (file == "stdout") return STDOUT_FILENO;

@@ -44,7 +44,7 @@ void BecomeForked() {
 // 580.159.04).
 CUresult InitFresh() {
   const CUresult code =
-      FindVisibleDevices(std::getenv("CUDA_VISIBLE_DEVICES"), device_count.load(), &Devices());
+      FindVisibleDevices(secure_getenv("CUDA_VISIBLE_DEVICES"), device_count.load(), &Devices());
   if (code != CUDA_SUCCESS) return code;
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   if (std::atexit(Process::End) != 0) return CUDA_ERROR_OUT_OF_MEMORY;

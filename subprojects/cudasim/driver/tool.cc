@@ -3,8 +3,7 @@
 #include "driver/tool.h"
 
 #include <dlfcn.h>
-
-#include <cstdlib>
+#include <stdlib.h>
 
 #include "driver/context/context.h"
 #include "driver/context/stack.h"
@@ -46,7 +45,7 @@ void ReportDestroyed(Context* context) {
 }
 
 void LoadInjection() {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  const char* path = secure_getenv("CUDA_INJECTION64_PATH");
   if (path == nullptr || *path == '\0') return;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return;

@@ -3,11 +3,11 @@
 #include "runtime/driver.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 
 #include "driver/control.h"
 #include "driver/environment.h"
@@ -132,7 +132,7 @@ CUcontext PrimaryHandle(int device) {
 const cudasim::driver::Tool* TheTool() {
   const cudasim::driver::Tool* tool = the_tool.load(std::memory_order_acquire);
   if (tool != nullptr) return tool;
-  if (std::getenv("CUDA_INJECTION64_PATH") != nullptr) {
+  if (secure_getenv("CUDA_INJECTION64_PATH") != nullptr) {
     EnsureDriver();
   } else {
     FindTool(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));

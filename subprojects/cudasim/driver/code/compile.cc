@@ -2,9 +2,10 @@
 
 #include "driver/code/compile.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -118,7 +119,7 @@ CUresult CodeOfErrorLog(std::string_view log) {
 bool IsJitDisabled() { return IsSet("CUDA_DISABLE_JIT") || IsSet("CUDA_DISABLE_PTX_JIT"); }
 
 bool IsSet(const char* variable) {
-  const char* value = std::getenv(variable);
+  const char* value = secure_getenv(variable);
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 

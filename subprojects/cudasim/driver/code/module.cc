@@ -2,7 +2,8 @@
 
 #include "driver/code/module.h"
 
-#include <cstdlib>
+#include <stdlib.h>
+
 #include <cstring>
 #include <map>
 #include <string>
@@ -225,7 +226,7 @@ CUresult ModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   if (mode == nullptr) PanicNull();
   // Lazy loading is the default since CUDA 12.2 (the programming guide's "Lazy Loading").
   const char* by_default = Process::DriverVersion() < 12020 ? "EAGER" : "LAZY";
-  const char* asked = std::getenv("CUDA_MODULE_LOADING");
+  const char* asked = secure_getenv("CUDA_MODULE_LOADING");
   const bool eager = std::strcmp(asked != nullptr ? asked : by_default, "EAGER") == 0;
   *mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;

@@ -3,9 +3,10 @@
 // The library that CUDA_INJECTION64_PATH names: begins to collect when the driver is initialized.
 // Or a program loads it, to collect for a while (audit/in_process/own_channel.h).
 
+#include <stdlib.h>
+
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "audit/channel.h"
@@ -53,7 +54,7 @@ bool TryInOrder(const char* list) {
 }
 
 bool StartSource() {
-  const char* wanted = std::getenv(kSourceVariable);
+  const char* wanted = secure_getenv(kSourceVariable);
   if (wanted != nullptr && *wanted != '\0') return TryInOrder(wanted);
   for (const Source* source : kSources) {
     if (Try(*source)) return true;
@@ -64,11 +65,11 @@ bool StartSource() {
 bool is_injected = false;
 
 void CollectAlways(std::uintptr_t frame) {
-  const char* address = std::getenv(kChannelVariable);
+  const char* address = secure_getenv(kChannelVariable);
   if (address == nullptr || *address == '\0' || !Collector::Start(address)) return;
   is_injected = true;
-  if (const char* watched = std::getenv(kWatchVariable)) WatchCalls(watched);
-  if (std::getenv(kNoiseVariable) != nullptr) Collector::TellNoise();
+  if (const char* watched = secure_getenv(kWatchVariable)) WatchCalls(watched);
+  if (secure_getenv(kNoiseVariable) != nullptr) Collector::TellNoise();
   StartSource();
   Collector::OnInitialized(frame);
 }

@@ -3,9 +3,9 @@
 // The simulated driver's callbacks for tools.
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "audit/channel.h"
 #include "audit/collect/collector.h"
@@ -66,7 +66,7 @@ void* FindSubscribe() {
 bool StartCudasim(char* why, std::size_t size) {
   void* symbol = FindSubscribe();
   if (symbol == nullptr) {
-    const char* wanted = std::getenv(kSourceVariable);
+    const char* wanted = secure_getenv(kSourceVariable);
     if (wanted == nullptr || *wanted == '\0') return false;  // a driver as usual: nothing to say
     std::snprintf(why, size, "cudasim: the driver is not the simulated one.");
     return false;

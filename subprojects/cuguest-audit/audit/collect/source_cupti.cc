@@ -4,9 +4,9 @@
 // of them agree and the driver is new enough.
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 
 #include "audit/channel.h"
@@ -65,7 +65,7 @@ CallbackInterface cupti_interface = {1, 2, false, true, nullptr, nullptr};
 
 // A copy that is loaded already has the process's subscribers.
 void* OpenCupti() {
-  if (const char* path = std::getenv(kCuptiVariable)) return dlopen(path, RTLD_NOW);
+  if (const char* path = secure_getenv(kCuptiVariable)) return dlopen(path, RTLD_NOW);
   for (const char* name : kCuptiLibraries) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
   }
@@ -116,7 +116,7 @@ int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t ri
 }
 
 bool StartCupti(char* why, std::size_t size) {
-  if (std::getenv(kCuptiVariable) == nullptr && IsSimulated()) {
+  if (secure_getenv(kCuptiVariable) == nullptr && IsSimulated()) {
     std::snprintf(why, size, "cupti: the driver is the simulated one.");
     return false;
   }

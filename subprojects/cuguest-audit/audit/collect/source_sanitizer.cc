@@ -4,9 +4,9 @@
 // comes with the toolkit's compute-sanitizer.
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 
 #include "audit/channel.h"
@@ -22,7 +22,7 @@ constexpr const char* kSanitizerLibraries[] = {
 CallbackInterface sanitizer_interface = {3, 4, true, false, nullptr, nullptr};
 
 void* OpenSanitizer() {
-  if (const char* path = std::getenv(kSanitizerVariable)) return dlopen(path, RTLD_NOW);
+  if (const char* path = secure_getenv(kSanitizerVariable)) return dlopen(path, RTLD_NOW);
   for (const char* name : kSanitizerLibraries) {
     if (void* library = dlopen(name, RTLD_NOW)) return library;
   }
@@ -30,7 +30,7 @@ void* OpenSanitizer() {
 }
 
 bool StartSanitizer(char* why, std::size_t size) {
-  if (std::getenv(kSanitizerVariable) == nullptr && IsSimulated()) {
+  if (secure_getenv(kSanitizerVariable) == nullptr && IsSimulated()) {
     std::snprintf(why, size, "sanitizer: the driver is the simulated one.");
     return false;
   }

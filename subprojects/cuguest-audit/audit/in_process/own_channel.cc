@@ -35,7 +35,7 @@ Resumed OwnChannel::Resume() {
 }
 
 Resumed OwnChannel::Load() {
-  const char* wanted = std::getenv("CUGUEST_AUDIT_LIBRARY");
+  const char* wanted = secure_getenv("CUGUEST_AUDIT_LIBRARY");
   const bool is_named = wanted != nullptr && *wanted != '\0';
   void* library = dlopen(is_named ? wanted : CUGUEST_AUDIT_INSTALLED, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr && !is_named)
