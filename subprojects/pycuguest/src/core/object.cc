@@ -63,6 +63,20 @@ void Free(PyObject* self) {
   Py_DECREF(type);
 }
 
+std::atomic<bool> driver_is_loaded{false};
+
+void LoadDriver() {
+  int code = CUDA_SUCCESS;
+  Unlocked(true, [&code] {
+    cuguest_ref ref = CUGUEST_REF_INIT;
+    code = cuguest_ref_current(&ref);
+  });
+  // The one that is not remembered: the next call looks again.
+  if (code != CUDA_ERROR_SHARED_OBJECT_INIT_FAILED) {
+    driver_is_loaded.store(true, std::memory_order_release);
+  }
+}
+
 PyObject* Itself(PyObject* self, PyObject*) {
   Py_INCREF(self);
   return self;

@@ -10,6 +10,7 @@
 //
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "cuguest/error.h"
@@ -59,6 +60,16 @@ void Unlocked(bool may_block, Call call) {
   PyThreadState* const state = may_block ? PyEval_SaveThread() : nullptr;
   call();
   if (state != nullptr) PyEval_RestoreThread(state);
+}
+
+// Whether the driver is loaded, or one was refused for good.
+extern std::atomic<bool> driver_is_loaded;
+void LoadDriver();
+
+// What may be the first call of the driver loads it: other threads run Python code meanwhile, as
+// constructors of libraries, which run in the loader's lock, may wait for them.
+inline void NeedDriver() {
+  if (__builtin_expect(!driver_is_loaded.load(std::memory_order_acquire), false)) LoadDriver();
 }
 
 }  // namespace pycuguest
