@@ -306,10 +306,6 @@ OUTCOMES = """
     @pytest.mark.parametrize("url", ["http://example.com/a", "a/./b", "p/q", "x::y", "[z]"])
     def test_odd_ids(url): pass
 
-    def test_property(record_property):
-        record_property("made", {"a tuple": (1, 2), "an object": pytest})
-        print("said")
-
     class TestCase(unittest.TestCase):
         def test_passes(self): pass
         def test_fails(self): self.fail("mine")
@@ -317,11 +313,81 @@ OUTCOMES = """
         @unittest.skip("here, too")
         def test_is_skipped(self): pass
 """
+PROPERTY = """
+    def test_property(record_property):
+        record_property("made", {"a tuple": (1, 2), "an object": pytest})
+        print("said")
+"""
+SOME = """
+    import unittest
+    import pytest
+
+    def test_passes(): pass
+
+    @pytest.mark.parametrize("url", ["http://example.com/a"])
+    def test_fails(url): assert url == 1
+
+    def test_skips(): pytest.skip("so")
+
+    @pytest.mark.xfail
+    def test_xfails(): assert False
+
+    @pytest.fixture
+    def breaks():
+        yield
+        raise KeyError("behind")
+
+    def test_error_behind(breaks): pass
+"""
+SUBTESTS = """
+    import unittest
+    import pytest
+
+    def test_some(subtests):
+        with subtests.test("first"):
+            pass
+        for name in ("second", "third"):
+            with subtests.test(name, a_tuple=(1, 2)):
+                assert name == 2
+
+    def test_skips_one(subtests):
+        with subtests.test("skips"):
+            pytest.skip("so")
+
+    class TestCase(unittest.TestCase):
+        def test_some(self):
+            for i in range(3):
+                with self.subTest(i=i):
+                    self.assertNotEqual(i, 1)
+"""
+
+
+def told(result):
+    """How many had each outcome, and which; between processes an argument of a subtest becomes its text, or a list."""
+    lines = re.findall(r"^.*\b(?:PASSED|SKIPPED|FAILED|ERROR|XFAIL|SUBFAIL|SUBFAILED|SUBSKIP|SUBSKIPPED)\b.*", result.stdout.str(), re.M)
+    return result.parseoutcomes(), sorted(re.sub(r"[][()'\"\\]", "", line.partition(" - ")[0]) for line in lines)
+
+
+@pytest.mark.parametrize("tests, options, ini", [(SUBTESTS, [], ""), (SUBTESTS, ["-n2"], ""), (SOME, [], "addopts = -n2")],
+                         ids=["subtests", "subtests-xdist", "xdist-of-the-file"])
+def test_audit_changes_no_outcome(driver, pytester, request, tests, options, ini):
+    if options or ini:
+        pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    if tests == SUBTESTS:
+        try:
+            request.getfixturevalue("subtests")
+        except pytest.FixtureLookupError:
+            pytest.skip("pytest-subtests is not installed")
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    pytester.makepyfile(textwrap.dedent(tests))
+    words = ("-p", "no:cacheprovider", "-rA", *options)
+    without, audited = (told(pytester.runpytest_subprocess(*words, *more)) for more in ((), ("--cuguest-audit",)))
+    assert audited == without and len(without[1]) > 4
 
 
 def test_audit_of_each_outcome(driver, pytester):
     """As without the audit, in each form of a report."""
-    pytester.makepyfile(textwrap.dedent(OUTCOMES))
+    pytester.makepyfile(textwrap.dedent(OUTCOMES + PROPERTY))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit", "-v", "-rA", "--junit-xml=made.xml")
     result.assert_outcomes(passed=8, failed=1, skipped=3, xfailed=1, xpassed=1, errors=2)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()

@@ -123,6 +123,8 @@ def _audited(item: pytest.Item) -> list[pytest.TestReport]:
     options = [f"--rootdir={config.rootpath}", *(["-c", str(config.inipath)] if config.inipath else [])]
     for plugin in config.option.plugins:
         options += ["-p", plugin]
+    if config.pluginmanager.hasplugin("xdist"):
+        options.append("-n0")  # the configuration file may say another number
     with tempfile.TemporaryDirectory(prefix="cuguest-audit-") as name:
         folder = pathlib.Path(name)
         found, text, reports = folder / "found.json", folder / "found.txt", folder / "reports"

@@ -165,7 +165,7 @@ class Primary:
     __slots__ = ("create", "device")
 
     def __init__(self, device: int, *, create: Create = False) -> None:
-        self.device = device_number(device)
+        self.device: int = device_number(device)
         self.create: Create = create if _if_inactive(create) == _core.CREATE_AND_KEEP else bool(create)
 
     def __repr__(self) -> str:
