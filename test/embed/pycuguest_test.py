@@ -158,6 +158,9 @@ def try_out(wheel, version, path, tmp, is_newest):
     check(f"Python {name}: {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
     said = run(venv / "bin" / "cuguest-audit", "--", "/bin/true", env=env)
     check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
+    said = run(venv / "bin" / "cuguest-audit", "--version", env=env)
+    release = wheel.name.split("-")[1]
+    check(f"Python {name}: cuguest-audit says which wheel it is of", said.endswith(f" (of cuguest {release})\n"), said)
     if is_newest:
         run(python, "-m", "abi3audit", "--strict", wheel, env=env)
         check("the extension needs nothing that Python 3.9 has not", True)
