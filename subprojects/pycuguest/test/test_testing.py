@@ -79,7 +79,63 @@ def test_capture_mode_that_is_another(driver):
     with pytest.raises(Disturbed, match="mode was global, and is relaxed"):
         with undisturbed():
             driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    mode.value = 2
     driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    assert mode.value == 0
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def test_flags_of_a_primary(inactive):
+    """Set in the block, of one that is active and of one that is not; seeing them creates none."""
+    held = cuguest.retain_primary(0)
+    for hold in (False, True):
+        if not hold:
+            held.release()
+        else:
+            held = cuguest.retain_primary(0)
+        with pytest.raises(Disturbed, match="flags of the primary context of device 0 were 0x0, and are 0x4"):
+            with undisturbed():
+                inactive.cuDevicePrimaryCtxSetFlags_v2(0, 4)
+        inactive.cuDevicePrimaryCtxSetFlags_v2(0, 0)
+        assert inactive.is_active() == hold
+    held.release()
+
+
+@pytest.mark.parametrize("disturb", [
+    lambda driver, host, guest: driver.set(guest),
+    lambda driver, host, guest: driver.push(host),
+    lambda driver, host, guest: driver.set(None),
+    lambda driver, host, guest: (driver.push(guest), driver.destroy(guest)),
+], ids=["replaced", "pushed", "emptied", "destroyed"])
+@pytest.mark.parametrize("error", [None, KeyError], ids=str)
+def test_stack_is_restored(driver, two, disturb, error):
+    """The next test begins as this one did."""
+    host, guest = two
+    driver.push(guest)
+    driver.push(host)
+    with pytest.raises(error or Disturbed):
+        with undisturbed():
+            disturb(driver, host, guest)
+            if error is not None:
+                raise error
+    assert driver.stack() == [host, *([guest] if guest in driver.made else []), host]
+
+
+def test_as_a_decorator(driver, two):
+    """Each call has its own look."""
+    host, guest = two
+
+    @undisturbed()
+    def inner(depth):
+        driver.push(guest)
+        if depth > 0:
+            inner(depth - 1)
+        driver.pop()
+
+    inner(3)
+    with pytest.raises(Disturbed):
+        undisturbed()(lambda: driver.push(guest))()
+    assert driver.stack() == [host]
 
 
 def test_exception_goes_on(driver, two):
@@ -87,7 +143,7 @@ def test_exception_goes_on(driver, two):
         with undisturbed():
             driver.pop()
             raise KeyError
-    driver.push(two[0])
+    assert driver.stack() == [two[0]]
 
 
 def test_destroyed_context_below(driver, two):
@@ -274,6 +330,67 @@ def test_fixture_checks_every_kind_of_test(driver, pytester):
                  "TestCase::test_that_fails"):
         assert re.search(rf"^FAILED \S*{name}\b", said, re.M), name
     assert "AssertionError: mine" in said
+
+
+POLLUTED = """
+    import ctypes, unittest
+    import pytest
+    import cuguest
+    from cuguest.testing import undisturbed as block
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    @pytest.fixture(autouse=True)
+    def begins_empty():
+        assert cuguest.current() is None
+
+    def disturb():
+        made = ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+
+    def test_pushes(undisturbed):
+        disturb()
+
+    def test_fails(undisturbed):
+        disturb()
+        assert False
+
+    class TestCase(unittest.TestCase):
+        @pytest.mark.usefixtures("undisturbed")
+        def test_pushes(self):
+            disturb()
+
+    def test_skips(undisturbed):
+        disturb()
+        pytest.skip("so")
+
+    def test_block():
+        with block():
+            disturb()
+
+    def test_error():
+        cuguest.acquire(device=99)
+
+    def test_warning():
+        import warnings
+        warnings.simplefilter("error")
+        with cuguest.guard(None):
+            disturb()
+
+    def test_last():
+        pass
+"""
+
+
+def test_the_next_test_begins_as_this_one_did(driver, pytester):
+    """And a failure is shown where the test's code is, not the package's."""
+    pytester.makepyfile(textwrap.dedent(POLLUTED))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=6, skipped=1)
+    said = result.stdout.str()
+    for kind in ("Disturbed", "Error", "CuguestWarning"):
+        assert re.search(rf"^test_\S+:\d+: {kind}$", said, re.M), kind
+    assert "_python.py" not in said and "testing.py:" not in said and "contextlib.py" not in said
 
 
 OUTCOMES = """

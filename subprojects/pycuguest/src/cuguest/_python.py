@@ -14,6 +14,8 @@ from typing import Any, Callable, Literal, NamedTuple, Optional, Union
 from . import _core
 from ._core import ContextRef
 
+__tracebackhide__ = True  # pytest: a failure is where the guard, or the function, was called
+
 Held = Union[ContextRef, _core.Acquired, _core.SharedContext]
 Create = Union[bool, Literal["keep"]]
 # What the context is found by: STREAM, POINTER, DEVICE or PRIMARY; a stream or an address; a device; what becomes of a
