@@ -9,12 +9,17 @@
 
 namespace pycuguest {
 
+PyObject* PythonModule() {
+  PyObject* const name = PyUnicode_FromString("cuguest._python");
+  PyObject* const module = name != nullptr ? PyImport_GetModule(name) : nullptr;
+  Py_XDECREF(name);
+  return module;
+}
+
 PyObject* FromPython(const char* name) {
-  PyObject* const module_name = PyUnicode_FromString("cuguest._python");
-  PyObject* const module = module_name != nullptr ? PyImport_GetModule(module_name) : nullptr;
+  PyObject* const module = PythonModule();
   PyObject* const found = module != nullptr ? PyObject_GetAttrString(module, name) : nullptr;
   Py_XDECREF(module);
-  Py_XDECREF(module_name);
   if (found == nullptr && !PyErr_Occurred()) {
     PyErr_SetString(PyExc_RuntimeError, "cuguest: the interpreter is ending");
   }

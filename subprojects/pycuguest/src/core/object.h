@@ -26,7 +26,9 @@ Handle HandleOf(Number number) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(number));
 }
 
-// An attribute of cuguest._python, as a new reference. When the interpreter ends it may be gone.
+// cuguest._python, and an attribute of it, as new references. When the interpreter ends it may be
+// gone: then the first is null, without an exception.
+PyObject* PythonModule();
 PyObject* FromPython(const char* name);
 
 // Sets cuguest.Error, and returns null. The last one is of a function of c.h, with what a scope

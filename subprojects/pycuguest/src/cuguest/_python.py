@@ -30,6 +30,13 @@ _NOTHING: Any = object()  # in place of an object, where None may be one by mist
 _CUDA_MEMORY = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 
 
+# What the core advises, in words of Python.
+_ADVICE = {
+    "ask with IfInactive::kCreate": "ask with create=True: cuguest.Primary(device, create=True) for a guard",
+    "nobody holds it, and it was not created": "nobody holds it: create=True creates it",
+}
+
+
 class Error(Exception):
     """What failed, as the driver or cuguest says it. Nothing has changed then, and nothing is held."""
 
@@ -43,6 +50,8 @@ class Error(Exception):
     """What the code means there, and what to do."""
 
     def __init__(self, code: int, doing: str, advice: str) -> None:
+        for said, told in _ADVICE.items():
+            advice = advice.replace(said, told)
         super().__init__(code, doing, advice)
         self.code, self.doing, self.advice = code, doing, advice
         self.name = _core.error_name(code)
@@ -347,6 +356,9 @@ def find(x: Any, create: int = _core.REFUSE) -> Held | Way:
             return _of_stream(x, "handle", number, create)
         if type(handle).__name__ == "CUcontext" or "context" in name.lower():
             return ContextRef(_number(x, "handle", number))
+    if type(x).__module__ == "ctypes" and isinstance(getattr(x, "value", None), int):
+        raise TypeError(f"cuguest: {_kind(x)} does not say what it is a number of: give its .value if that is a CUcontext, or "
+                        "an object with a stream or memory")
     raise TypeError(f"cuguest: {_kind(x)} means no context: it has neither a stream, nor memory of CUDA's, nor a "
                     "context's handle; for the primary context of a device take cuguest.Primary(device)")
 
