@@ -195,53 +195,69 @@ ENDS = {
 }
 
 
+# Arguments: the ends, and a framework that has a context meanwhile.
+PENDING = """
+    import contextlib, ctypes, faulthandler, gc, json, sys, threading, time
+    import cuguest
+    faulthandler.dump_traceback_later(120, exit=True)
+    driver = ctypes.CDLL("libcuda.so.1")
+    ran, counted, ended = [], [0], []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def function(_):
+        before = counted[0]
+        deadline = time.monotonic() + 30
+        while counted[0] < before + 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        ran.append(counted[0] - before)
+
+    def work(held=None):
+        stream = ctypes.c_void_p()
+        with cuguest.guard(held) if held is not None else contextlib.nullcontext():
+            assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
+            assert driver.cuLaunchHostFunc(stream, function, None) == 0
+
+    def run_and_drop():
+        def run():
+            held = cuguest.retain_primary(0)
+            work(held)
+            raise KeyError(held)
+        try:
+            run()
+        except KeyError:
+            pass
+
+    def count():
+        while not ended:
+            counted[0] += 1
+            time.sleep(0.01)
+
+    driver.cuInit(0)
+    host = None
+    if len(sys.argv) > 2:
+        sys.path.insert(0, sys.argv[3])
+        import frameworks
+        host = frameworks.HOSTS[sys.argv[2]]()
+    thread = threading.Thread(target=count)
+    thread.start()
+    for end in json.loads(sys.argv[1]):
+        exec(end)
+        # A context that somebody else holds, too, goes on, and its work with it.
+        deadline = time.monotonic() + 30
+        while host is not None and not ran and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(ran) == 1 and ran[0] >= 3, (end, ran)
+        assert host is None or host.work(), end
+        ran.clear()
+    ended.append(True)
+    thread.join()
+"""
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_waits_with_the_lock_open(driver, python, end):
     """The host function runs, and another thread goes on, while it waits."""
-    status, said = python("""
-        import contextlib, ctypes, faulthandler, gc, sys, threading, time
-        import cuguest
-        faulthandler.dump_traceback_later(60, exit=True)
-        driver = ctypes.CDLL("libcuda.so.1")
-        ran, counted, ended = [], [0], []
-
-        @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        def function(_):
-            before = counted[0]
-            deadline = time.monotonic() + 30
-            while counted[0] < before + 3 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            ran.append(counted[0] - before)
-
-        def work(held=None):
-            stream = ctypes.c_void_p()
-            with cuguest.guard(held) if held is not None else contextlib.nullcontext():
-                assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
-                assert driver.cuLaunchHostFunc(stream, function, None) == 0
-
-        def run_and_drop():
-            def run():
-                held = cuguest.retain_primary(0)
-                work(held)
-                raise KeyError(held)
-            try:
-                run()
-            except KeyError:
-                pass
-
-        def count():
-            while not ended:
-                counted[0] += 1
-                time.sleep(0.01)
-
-        driver.cuInit(0)
-        thread = threading.Thread(target=count)
-        thread.start()
-        exec(sys.argv[1])
-        ended.append(True)
-        thread.join()
-        assert len(ran) == 1 and ran[0] >= 3, ran
-    """, ENDS[end])
+    status, said = python(PENDING, json.dumps([ENDS[end]]))
     assert status == 0, said
 
 
