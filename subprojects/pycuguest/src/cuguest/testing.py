@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from types import TracebackType
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Sequence
 
 from . import _core
 from ._core import ContextRef
@@ -47,8 +47,14 @@ def _driver() -> ctypes.CDLL:
     return ctypes.CDLL("libcuda.so.1")
 
 
-def _take_off() -> tuple[ContextRef | None, ...]:
-    """Each entry of the thread's stack, down to one that is destroyed."""
+def _put_on(stack: Sequence[ContextRef | None]) -> None:
+    for ref in reversed(stack):
+        if ref is not None:
+            _driver().cuCtxPushCurrent_v2(ctypes.c_void_p(ref.handle))
+
+
+def _stack() -> tuple[ContextRef | None, ...]:
+    """Takes each entry off, down to one that is destroyed, and puts it back."""
     taken: list[ContextRef | None] = []
     popped = ctypes.c_void_p()
     try:
@@ -60,19 +66,9 @@ def _take_off() -> tuple[ContextRef | None, ...]:
         if error.code != _DESTROYED:
             raise
         taken.append(None)
+    finally:
+        _put_on(taken)
     return tuple(taken)
-
-
-def _put_on(stack: tuple[ContextRef | None, ...]) -> None:
-    for ref in reversed(stack):
-        if ref is not None:
-            _driver().cuCtxPushCurrent_v2(ctypes.c_void_p(ref.handle))
-
-
-def _stack() -> tuple[ContextRef | None, ...]:
-    seen = _take_off()
-    _put_on(seen)
-    return seen
 
 
 def _exchange_capture_mode(mode: int) -> int:
@@ -143,7 +139,7 @@ def _restore(before: _Seen, after: _Seen) -> None:
         _exchange_capture_mode(before.capture_mode)
     if before.stack != after.stack and None not in before.stack:
         _clear()
-        _put_on(tuple(ref for ref in before.stack if ref is not None and ref.is_alive()))
+        _put_on([ref for ref in before.stack if ref is not None and ref.is_alive()])
 
 
 class undisturbed(contextlib.ContextDecorator):
