@@ -5,13 +5,14 @@
 The wheel, which is made unless it is given: its name, what is in it and what that needs. Then, with the oldest Python
 from 3.9 on and the newest that this machine has: it is installed into a new virtual environment, with no compiler on
 the PATH, and the package's tests pass on the simulation in SIMDIR. With the newest also: the extension keeps to the
-stable ABI of 3.9, and the type hints are those of what is there.
+stable ABI of 3.9, and the type hints are those of what is there, for mypy and for basedpyright.
 
 With CUGUEST_TEST_SYSROOT, which test/run sets for aarch64, the wheel is that machine's, and its tests run in the emulator
 with the sysroot's Python, but for those that start programs or count what they have time for.
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -30,6 +31,12 @@ FILES = """cuguest/__init__.py cuguest/_audit.py cuguest/_auditor/collect/libcug
 cuguest/_auditor/command/cuguest-audit cuguest/_core.abi3.so cuguest/_core.pyi cuguest/_pytest_plugin.py
 cuguest/_python.py cuguest/py.typed cuguest/testing.py""".split()
 CONTROL = ROOT / "subprojects" / "cudasim" / "driver" / "control.h"  # which the package's tests read
+NOT_MADE = """import cuguest
+held = cuguest.acquire()
+cuguest.Acquired()
+cuguest.SharedContext()
+cuguest.Acquired(held.context)
+"""
 CAPTURED = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 
@@ -98,6 +105,29 @@ def try_in_emulator(wheel, tmp):
     check(f"in the emulator {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
 
 
+def check_types(python, install, folder, env):
+    run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=folder)
+    check("mypy --strict has no complaint", True)
+    run(python, "-m", "mypy.stubtest", "cuguest", env=env, cwd=folder)
+    check("the type hints are those of what is there", True)
+    (folder / "made.py").write_text(NOT_MADE)
+    made = subprocess.run([python, "-m", "mypy", "--strict", "made.py"], env=env, cwd=folder, text=True, capture_output=True)
+    refused = {int(line) for line in re.findall(r"^made.py:(\d+): error: ", made.stdout, re.M)}
+    check("what only functions make is refused as a call", refused == {3, 4, 5}, made.stdout)
+    if subprocess.run([*install, "basedpyright"], env=env).returncode != 0:
+        print("skipped: pip could not get basedpyright")
+        return
+    package = next((folder.parent / "unpacked").glob("cuguest"))
+    (folder / "pyrightconfig.json").write_text(json.dumps({
+        "include": [str(package), str(folder / "examples")], "extraPaths": [str(package.parent), str(folder / "examples")],
+        "pythonVersion": "3.9", "typeCheckingMode": "standard"}))
+    pyright = [python, "-m", "basedpyright", "--pythonpath", python]
+    run(*pyright, "-p", folder, env=env, cwd=folder)
+    check("basedpyright has no complaint, of the package and of its examples", True)
+    run(*pyright, "--verifytypes", "cuguest", "--ignoreexternal", env=dict(env, PYTHONPATH=str(package.parent)), cwd=folder.parent)
+    check("every public name has a type", True)
+
+
 def try_out(wheel, version, path, tmp, is_newest):
     name = ".".join(map(str, version))
     venv = tmp / f"python{name}"
@@ -108,7 +138,9 @@ def try_out(wheel, version, path, tmp, is_newest):
     env = environment(PATH=f"{venv / 'bin'}{os.pathsep}{nothing}", PYTHONDONTWRITEBYTECODE="1")
     compilers = [tool for tool in ("cc", "gcc", "c++", "clang") if shutil.which(tool, path=env["PATH"])]
     check(f"Python {name}: no compiler", not compilers, compilers)
-    wanted = ["pytest", *(["abi3audit", "mypy"] if is_newest else [])]
+    # From 3.10 on pytest has subtests itself.
+    wanted = ["pytest", "pytest-xdist", *(["pytest-subtests"] if version < (3, 10) else []),
+              *(["abi3audit", "mypy"] if is_newest else [])]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*install, *wanted], env=env).returncode != 0:
         skip(f"pip could not get {' and '.join(wanted)}")
@@ -126,13 +158,13 @@ def try_out(wheel, version, path, tmp, is_newest):
     check(f"Python {name}: {counts.get('passed', 0)} tests pass", counts.get("passed", 0) > 100, counts)
     said = run(venv / "bin" / "cuguest-audit", "--", "/bin/true", env=env)
     check(f"Python {name}: cuguest-audit runs", "0 findings" in said, said)
+    said = run(venv / "bin" / "cuguest-audit", "--version", env=env)
+    release = wheel.name.split("-")[1]
+    check(f"Python {name}: cuguest-audit says which wheel it is of", said.endswith(f" (of cuguest {release})\n"), said)
     if is_newest:
         run(python, "-m", "abi3audit", "--strict", wheel, env=env)
         check("the extension needs nothing that Python 3.9 has not", True)
-        run(python, "-m", "mypy", "--strict", "-p", "cuguest", env=env, cwd=tmp)
-        check("mypy --strict has no complaint", True)
-        run(python, "-m", "mypy.stubtest", "cuguest", env=env, cwd=tmp)
-        check("the type hints are those of what is there", True)
+        check_types(python, install, tests, env)
 
 
 say_what_is_missing()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""frameworks.py NAME: guards around and inside the work of a framework, and of its objects. Run in a process of its own,
-also under the auditor. Exit status 77 if it is not installed."""
+"""frameworks.py NAME [pool]: guards around and inside the work of a framework, and of its objects. Run in a process of its own,
+also under the auditor. With `pool`: pools of processes beside that work, as a program that loads its data so has them.
+Exit status 77 if it is not installed."""
 
 import ctypes
 import importlib
+import multiprocessing
 import sys
+import time
 import warnings
 
 import cuguest
@@ -95,7 +98,17 @@ class CudaCore:
 HOSTS = {"torch": Torch, "cupy": Cupy, "numba": Numba, "cuda.core": CudaCore}
 
 
-def main(name):
+def idles(number):
+    time.sleep(0.2)
+    return number
+
+
+def works(number):
+    with cuguest.shared(device=0) as mine, cuguest.guard(mine):
+        return number if cuguest.current() == mine.context else None
+
+
+def main(name, *more):
     try:
         importlib.import_module("numba.cuda" if name == "numba" else name)
     except ImportError as error:
@@ -108,6 +121,11 @@ def main(name):
     driver.cuCtxSetCurrent(ctypes.c_void_p(primary.context.handle))
     host = HOSTS[name]()
     assert host.work()
+    if "pool" in more:
+        for method, work in (("fork", idles), ("spawn", works)):
+            with multiprocessing.get_context(method).Pool(2) as pool:
+                assert pool.map(work, range(3)) == [0, 1, 2] and host.work()
+        return 0
     framework, guest = cuguest.current(), cuguest.shared(device=0)
     assert framework == primary.context
 
@@ -138,4 +156,4 @@ def main(name):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -16,6 +16,7 @@ def test_primary_is_not_created(inactive):
         with pytest.raises(cuguest.Error) as raised:
             ask()
         assert raised.value.name == "CUDA_ERROR_INVALID_CONTEXT" and "device 0" in str(raised.value)
+        assert "create=True" in raised.value.advice and "::" not in str(raised.value)
     assert not inactive.is_active() and inactive.stack() == []
 
 

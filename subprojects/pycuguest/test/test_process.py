@@ -2,8 +2,11 @@
 """Threads, generators, asyncio, processes, interpreters, drivers."""
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
+import textwrap
 import threading
 import warnings
 
@@ -11,6 +14,7 @@ import pytest
 
 import cuguest
 from conftest import compile_library, on_a_thread
+from cuguest._audit import COMMAND
 
 
 def test_each_thread_has_its_own(driver, two):
@@ -191,53 +195,69 @@ ENDS = {
 }
 
 
+# Arguments: the ends, and a framework that has a context meanwhile.
+PENDING = """
+    import contextlib, ctypes, faulthandler, gc, json, sys, threading, time
+    import cuguest
+    faulthandler.dump_traceback_later(120, exit=True)
+    driver = ctypes.CDLL("libcuda.so.1")
+    ran, counted, ended = [], [0], []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def function(_):
+        before = counted[0]
+        deadline = time.monotonic() + 30
+        while counted[0] < before + 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        ran.append(counted[0] - before)
+
+    def work(held=None):
+        stream = ctypes.c_void_p()
+        with cuguest.guard(held) if held is not None else contextlib.nullcontext():
+            assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
+            assert driver.cuLaunchHostFunc(stream, function, None) == 0
+
+    def run_and_drop():
+        def run():
+            held = cuguest.retain_primary(0)
+            work(held)
+            raise KeyError(held)
+        try:
+            run()
+        except KeyError:
+            pass
+
+    def count():
+        while not ended:
+            counted[0] += 1
+            time.sleep(0.01)
+
+    driver.cuInit(0)
+    host = None
+    if len(sys.argv) > 2:
+        sys.path.insert(0, sys.argv[3])
+        import frameworks
+        host = frameworks.HOSTS[sys.argv[2]]()
+    thread = threading.Thread(target=count)
+    thread.start()
+    for end in json.loads(sys.argv[1]):
+        exec(end)
+        # A context that somebody else holds, too, goes on, and its work with it.
+        deadline = time.monotonic() + 30
+        while host is not None and not ran and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(ran) == 1 and ran[0] >= 3, (end, ran)
+        assert host is None or host.work(), end
+        ran.clear()
+    ended.append(True)
+    thread.join()
+"""
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_waits_with_the_lock_open(driver, python, end):
     """The host function runs, and another thread goes on, while it waits."""
-    status, said = python("""
-        import contextlib, ctypes, faulthandler, gc, sys, threading, time
-        import cuguest
-        faulthandler.dump_traceback_later(60, exit=True)
-        driver = ctypes.CDLL("libcuda.so.1")
-        ran, counted, ended = [], [0], []
-
-        @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        def function(_):
-            before = counted[0]
-            deadline = time.monotonic() + 30
-            while counted[0] < before + 3 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            ran.append(counted[0] - before)
-
-        def work(held=None):
-            stream = ctypes.c_void_p()
-            with cuguest.guard(held) if held is not None else contextlib.nullcontext():
-                assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
-                assert driver.cuLaunchHostFunc(stream, function, None) == 0
-
-        def run_and_drop():
-            def run():
-                held = cuguest.retain_primary(0)
-                work(held)
-                raise KeyError(held)
-            try:
-                run()
-            except KeyError:
-                pass
-
-        def count():
-            while not ended:
-                counted[0] += 1
-                time.sleep(0.01)
-
-        driver.cuInit(0)
-        thread = threading.Thread(target=count)
-        thread.start()
-        exec(sys.argv[1])
-        ended.append(True)
-        thread.join()
-        assert len(ran) == 1 and ran[0] >= 3, ran
-    """, ENDS[end])
+    status, said = python(PENDING, json.dumps([ENDS[end]]))
     assert status == 0, said
 
 
@@ -274,6 +294,70 @@ SHUTDOWN = """
 def test_shutdown_with_guards_open(python, arguments):
     code, said = python(SHUTDOWN, *arguments)
     assert code == 0 and said.startswith("end\n") and "Fatal" not in said, said
+
+
+@pytest.mark.parametrize("filters, told", [("default", 1), ("ignore", 0)])
+@pytest.mark.parametrize("kept", ["guard", "Late()"])
+def test_disturbed_guard_at_the_end(python, filters, told, kept):
+    """The package's Python is gone, and a warning of Python's own says it."""
+    code, said = python("""
+        import builtins, ctypes, sys
+        import cuguest
+        primary = cuguest.retain_primary(0)
+        guard = cuguest.guard(primary)
+
+        class Late:
+            def __del__(self, guard=guard, push=ctypes.CDLL("libcuda.so.1").cuCtxPushCurrent_v2,
+                        number=ctypes.c_void_p(primary.context.handle)):
+                with guard:
+                    push(number)
+
+        if sys.argv[1] == "guard":
+            guard.__enter__()
+            Late.__del__.__defaults__[1](Late.__del__.__defaults__[2])
+        builtins.kept = eval(sys.argv[1])
+        print("end", flush=True)
+    """, kept, PYTHONWARNINGS=filters)
+    warning = "<string>:5: RuntimeWarning: cuguest: a callee left a push behind; repaired\n"
+    assert code == 0 and said == "end\n" + told * warning, said
+
+
+POOLS = """
+    import concurrent.futures, ctypes, multiprocessing, sys, time
+    import cuguest
+
+    def idles(number):
+        time.sleep(0.2)
+        return number
+
+    def works(number):
+        with cuguest.shared(device=0) as mine, cuguest.guard(mine):
+            return number if cuguest.current() == mine.context else None
+
+    if __name__ == "__main__":
+        primary = cuguest.retain_primary(0)
+        for method, work in (("fork", idles), ("spawn", works)):
+            context = multiprocessing.get_context(method)
+            with cuguest.guard(primary):
+                with context.Pool(2) as pool:
+                    assert pool.map(work, range(3)) == [0, 1, 2]
+                with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+                    assert list(pool.map(work, range(3))) == [0, 1, 2]
+        primary.release()
+"""
+
+
+def test_pools_of_processes_under_the_audit(driver, tmp_path):
+    """Nothing is found, and nothing is missing: children that call nothing after a fork, and such as work."""
+    script, found = tmp_path / "pools.py", tmp_path / "found.json"
+    script.write_text(textwrap.dedent(POOLS))
+    done = subprocess.run([str(COMMAND), f"--json={found}", "--", sys.executable, str(script)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+    audit = json.loads(found.read_text())
+    assert audit["complete"] and audit["findings"] == [], done.stdout
+    # Of each pool that spawned one process has worked at least.
+    assert sum(process["source"] is not None for process in audit["processes"]) >= 3, audit["processes"]
 
 
 def test_exit_from_the_block(python):

@@ -257,3 +257,13 @@ def test_cuda_core(driver, two):
         assert held.source == "current"
     assert driver.stack() == [host]
     buffer.close()
+
+
+def test_number_of_ctypes(driver, two):
+    """Says neither a context nor a stream; where it is one of them, its value does."""
+    _, guest = two
+    for ask in (cuguest.shared, cuguest.acquire, lambda x: cuguest.guard(x).__enter__()):
+        with pytest.raises(TypeError, match=r"give its \.value"):
+            ask(ctypes.c_void_p(guest))
+    with cuguest.guard(ctypes.c_void_p(guest).value):
+        assert driver.current() == guest

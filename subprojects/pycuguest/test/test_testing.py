@@ -79,7 +79,63 @@ def test_capture_mode_that_is_another(driver):
     with pytest.raises(Disturbed, match="mode was global, and is relaxed"):
         with undisturbed():
             driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    mode.value = 2
     driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    assert mode.value == 0
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def test_flags_of_a_primary(inactive):
+    """Set in the block, of one that is active and of one that is not; seeing them creates none."""
+    held = cuguest.retain_primary(0)
+    for hold in (False, True):
+        if not hold:
+            held.release()
+        else:
+            held = cuguest.retain_primary(0)
+        with pytest.raises(Disturbed, match=r"flags of the primary context of device 0 were 0x\w+, and are 0x\w*[4c]"):
+            with undisturbed():
+                inactive.cuDevicePrimaryCtxSetFlags_v2(0, 4)
+        inactive.cuDevicePrimaryCtxSetFlags_v2(0, 0)
+        assert inactive.is_active() == hold
+    held.release()
+
+
+@pytest.mark.parametrize("disturb", [
+    lambda driver, host, guest: driver.set(guest),
+    lambda driver, host, guest: driver.push(host),
+    lambda driver, host, guest: driver.set(None),
+    lambda driver, host, guest: (driver.push(guest), driver.destroy(guest)),
+], ids=["replaced", "pushed", "emptied", "destroyed"])
+@pytest.mark.parametrize("error", [None, KeyError], ids=str)
+def test_stack_is_restored(driver, two, disturb, error):
+    """The next test begins as this one did."""
+    host, guest = two
+    driver.push(guest)
+    driver.push(host)
+    with pytest.raises(error or Disturbed):
+        with undisturbed():
+            disturb(driver, host, guest)
+            if error is not None:
+                raise error
+    assert driver.stack() == [host, *([guest] if guest in driver.made else []), host]
+
+
+def test_as_a_decorator(driver, two):
+    """Each call has its own look."""
+    host, guest = two
+
+    @undisturbed()
+    def inner(depth):
+        driver.push(guest)
+        if depth > 0:
+            inner(depth - 1)
+        driver.pop()
+
+    inner(3)
+    with pytest.raises(Disturbed):
+        undisturbed()(lambda: driver.push(guest))()
+    assert driver.stack() == [host]
 
 
 def test_exception_goes_on(driver, two):
@@ -87,7 +143,7 @@ def test_exception_goes_on(driver, two):
         with undisturbed():
             driver.pop()
             raise KeyError
-    driver.push(two[0])
+    assert driver.stack() == [two[0]]
 
 
 def test_destroyed_context_below(driver, two):
@@ -276,6 +332,67 @@ def test_fixture_checks_every_kind_of_test(driver, pytester):
     assert "AssertionError: mine" in said
 
 
+POLLUTED = """
+    import ctypes, unittest
+    import pytest
+    import cuguest
+    from cuguest.testing import undisturbed as block
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    @pytest.fixture(autouse=True)
+    def begins_empty():
+        assert cuguest.current() is None
+
+    def disturb():
+        made = ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuCtxCreate_v2(ctypes.byref(made), 0, 0)
+
+    def test_pushes(undisturbed):
+        disturb()
+
+    def test_fails(undisturbed):
+        disturb()
+        assert False
+
+    class TestCase(unittest.TestCase):
+        @pytest.mark.usefixtures("undisturbed")
+        def test_pushes(self):
+            disturb()
+
+    def test_skips(undisturbed):
+        disturb()
+        pytest.skip("so")
+
+    def test_block():
+        with block():
+            disturb()
+
+    def test_error():
+        cuguest.acquire(device=99)
+
+    def test_warning():
+        import warnings
+        warnings.simplefilter("error")
+        with cuguest.guard(None):
+            disturb()
+
+    def test_last():
+        pass
+"""
+
+
+def test_the_next_test_begins_as_this_one_did(driver, pytester):
+    """And a failure is shown where the test's code is, not the package's."""
+    pytester.makepyfile(textwrap.dedent(POLLUTED))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=6, skipped=1)
+    said = result.stdout.str()
+    for kind in ("Disturbed", "Error", "CuguestWarning"):
+        assert re.search(rf"^test_\S+:\d+: {kind}$", said, re.M), kind
+    assert "_python.py" not in said and "testing.py:" not in said and "contextlib.py" not in said
+
+
 OUTCOMES = """
     import unittest
     import pytest
@@ -306,10 +423,6 @@ OUTCOMES = """
     @pytest.mark.parametrize("url", ["http://example.com/a", "a/./b", "p/q", "x::y", "[z]"])
     def test_odd_ids(url): pass
 
-    def test_property(record_property):
-        record_property("made", {"a tuple": (1, 2), "an object": pytest})
-        print("said")
-
     class TestCase(unittest.TestCase):
         def test_passes(self): pass
         def test_fails(self): self.fail("mine")
@@ -317,11 +430,81 @@ OUTCOMES = """
         @unittest.skip("here, too")
         def test_is_skipped(self): pass
 """
+PROPERTY = """
+    def test_property(record_property):
+        record_property("made", {"a tuple": (1, 2), "an object": pytest})
+        print("said")
+"""
+SOME = """
+    import unittest
+    import pytest
+
+    def test_passes(): pass
+
+    @pytest.mark.parametrize("url", ["http://example.com/a"])
+    def test_fails(url): assert url == 1
+
+    def test_skips(): pytest.skip("so")
+
+    @pytest.mark.xfail
+    def test_xfails(): assert False
+
+    @pytest.fixture
+    def breaks():
+        yield
+        raise KeyError("behind")
+
+    def test_error_behind(breaks): pass
+"""
+SUBTESTS = """
+    import unittest
+    import pytest
+
+    def test_some(subtests):
+        with subtests.test("first"):
+            pass
+        for name in ("second", "third"):
+            with subtests.test(name, a_tuple=(1, 2)):
+                assert name == 2
+
+    def test_skips_one(subtests):
+        with subtests.test("skips"):
+            pytest.skip("so")
+
+    class TestCase(unittest.TestCase):
+        def test_some(self):
+            for i in range(3):
+                with self.subTest(i=i):
+                    self.assertNotEqual(i, 1)
+"""
+
+
+def told(result):
+    """How many had each outcome, and which; between processes an argument of a subtest becomes its text, or a list."""
+    lines = re.findall(r"^.*\b(?:PASSED|SKIPPED|FAILED|ERROR|XFAIL|SUBFAIL|SUBFAILED|SUBSKIP|SUBSKIPPED)\b.*", result.stdout.str(), re.M)
+    return result.parseoutcomes(), sorted(re.sub(r"[][()'\"\\]", "", line.partition(" - ")[0]) for line in lines)
+
+
+@pytest.mark.parametrize("tests, options, ini", [(SUBTESTS, [], ""), (SUBTESTS, ["-n2"], ""), (SOME, [], "addopts = -n2")],
+                         ids=["subtests", "subtests-xdist", "xdist-of-the-file"])
+def test_audit_changes_no_outcome(driver, pytester, request, tests, options, ini):
+    if options or ini:
+        pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    if tests == SUBTESTS:
+        try:
+            request.getfixturevalue("subtests")
+        except pytest.FixtureLookupError:
+            pytest.skip("pytest-subtests is not installed")
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    pytester.makepyfile(textwrap.dedent(tests))
+    words = ("-p", "no:cacheprovider", "-rA", *options)
+    without, audited = (told(pytester.runpytest_subprocess(*words, *more)) for more in ((), ("--cuguest-audit",)))
+    assert audited == without and len(without[1]) > 4
 
 
 def test_audit_of_each_outcome(driver, pytester):
     """As without the audit, in each form of a report."""
-    pytester.makepyfile(textwrap.dedent(OUTCOMES))
+    pytester.makepyfile(textwrap.dedent(OUTCOMES + PROPERTY))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit", "-v", "-rA", "--junit-xml=made.xml")
     result.assert_outcomes(passed=8, failed=1, skipped=3, xfailed=1, xpassed=1, errors=2)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()

@@ -17,6 +17,7 @@ PyObject* RefNew(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   CUcontext context;
   cuguest_ref ref = CUGUEST_REF_INIT;
   if (!ContextOf(number, &context)) return nullptr;
+  NeedDriver();
   const int code = cuguest_ref_borrow(&ref, context);
   if (code != 0) return Raise(code, "identify context", context);
   Ref* const self = New<Ref>(type);

@@ -99,8 +99,15 @@ PyObject* AcquiredDevice(PyObject* self, void*) {
   const Acquired& held = HolderOf<Acquired>(self)->held;
   if (!held.ok()) return RaiseReleased("ask for the device of what was released");
   Device device = Device::Borrow(0);
-  const CUresult code = held.GetDevice(&device);
-  if (code != CUDA_SUCCESS) return Raise(code, "ask for the device of context", held.get());
+  const CUcontext context = held.get();
+  CUresult code = CUDA_SUCCESS;
+  if (held.holds()) {
+    code = held.GetDevice(&device);  // which it knows
+  } else {
+    const Acquired asked = held;  // another thread may release the object meanwhile
+    Unlocked(true, [&] { code = asked.GetDevice(&device); });
+  }
+  if (code != CUDA_SUCCESS) return Raise(code, "ask for the device of context", context);
   return PyLong_FromLong(device.get());
 }
 

@@ -2,6 +2,7 @@
 
 #include "incidents.h"
 
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -31,6 +32,29 @@ PyObject* AsTuple(const cuguest_incident& incident) {
                        NumberOf(incident.current), incident.thread);
 }
 
+PyObject* AsList(const cuguest_incident* incidents, int count) {
+  PyObject* const list = PyList_New(0);
+  for (int i = 0; list != nullptr && i < count; ++i) {
+    PyObject* const one = AsTuple(incidents[i]);
+    const bool ok = one != nullptr && PyList_Append(list, one) == 0;
+    Py_XDECREF(one);
+    if (ok) continue;
+    Py_DECREF(list);
+    return nullptr;
+  }
+  return list;
+}
+
+// Where the interpreter is ending, and the package's Python is gone: the same text, by Python's own
+// filters.
+bool Warn(const cuguest_incident& incident) {
+  char text[200];
+  std::snprintf(text, sizeof(text), "cuguest: a callee %s; %s",
+                cuguest_incident_name(incident.kind), cuguest_repair_name(incident.repair));
+  const char* const file = incident.file != nullptr ? incident.file : "(unknown)";
+  return PyErr_WarnExplicit(PyExc_RuntimeWarning, text, file, incident.line, nullptr, nullptr) == 0;
+}
+
 }  // namespace
 
 bool Listen() {
@@ -45,19 +69,18 @@ bool Report(bool raises) {
   cuguest_incident incidents[kRoom];
   const int count = std::exchange(pending_count, 0);
   std::memcpy(incidents, pending, sizeof(pending));
-  PyObject* const list = PyList_New(0);
-  bool ok = list != nullptr;
-  for (int i = 0; ok && i < count; ++i) {
-    PyObject* const one = AsTuple(incidents[i]);
-    ok = one != nullptr && PyList_Append(list, one) == 0;
-    Py_XDECREF(one);
+  PyObject* const module = PythonModule();
+  if (module == nullptr && !PyErr_Occurred()) {
+    bool ok = true;
+    for (int i = 0; ok && i < count; ++i) ok = Warn(incidents[i]);
+    return ok;
   }
-  PyObject* const report = ok ? FromPython("report") : nullptr;
+  PyObject* const list = module != nullptr ? AsList(incidents, count) : nullptr;
   PyObject* const result =
-      report != nullptr ? PyObject_CallFunction(report, "Oi", list, raises ? 1 : 0) : nullptr;
+      list != nullptr ? PyObject_CallMethod(module, "report", "Oi", list, raises ? 1 : 0) : nullptr;
   Py_XDECREF(result);
-  Py_XDECREF(report);
   Py_XDECREF(list);
+  Py_XDECREF(module);
   return result != nullptr;
 }
 

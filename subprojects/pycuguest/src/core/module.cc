@@ -43,15 +43,19 @@ PyObject* MakeRef(PyObject* module, const cuguest::ContextRef& context) {
   return NewRef(reinterpret_cast<PyTypeObject*>(StateOf(module)->ref_type), context);
 }
 
-// An object of `type` that holds what `held` does, or the error of that.
-template <typename Held>
-PyObject* Hold(PyObject* module, PyObject* type, Held held) {
+// An object of `type` that holds what `acquire` gives, which is called while other threads may run
+// Python code; or the error of that.
+template <typename Held, typename Acquire>
+PyObject* Hold(PyObject* module, PyObject* type, Acquire acquire) {
+  Held held;
+  Unlocked(true, [&] { held = acquire(); });
   if (!held.ok()) return Raise(held.error());
   PyObject* const ref = MakeRef(module, held.context());
-  if (ref == nullptr) return nullptr;
-  auto* const made = New<Holder<Held>>(reinterpret_cast<PyTypeObject*>(type));
+  auto* const made =
+      ref != nullptr ? New<Holder<Held>>(reinterpret_cast<PyTypeObject*>(type)) : nullptr;
   if (made == nullptr) {
-    Py_DECREF(ref);
+    Unlocked(true, [&] { held = Held(); });
+    Py_XDECREF(ref);
     return nullptr;
   }
   made->ref = ref;
@@ -59,12 +63,13 @@ PyObject* Hold(PyObject* module, PyObject* type, Held held) {
   return reinterpret_cast<PyObject*>(made);
 }
 
-// What `acquire` gives, which is called while other threads may run Python code.
 template <typename Acquire>
 PyObject* HoldAcquired(PyObject* module, Acquire acquire) {
-  Acquired acquired;
-  Py_BEGIN_ALLOW_THREADS acquired = acquire();
-  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->acquired_type, std::move(acquired));
+  return Hold<Acquired>(module, StateOf(module)->acquired_type, acquire);
+}
+template <typename Share>
+PyObject* HoldShared(PyObject* module, Share share) {
+  return Hold<SharedContext>(module, StateOf(module)->shared_type, share);
 }
 
 PyObject* AcquireAny(PyObject* module, PyObject*) {
@@ -90,20 +95,17 @@ PyObject* CreateShared(PyObject* module, PyObject* args) {
   int device;
   unsigned flags;
   if (!PyArg_ParseTuple(args, "iI", &device, &flags)) return nullptr;
-  SharedContext shared;
-  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Create(Device::Borrow(device), flags);
-  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
+  return HoldShared(module, [=] { return SharedContext::Create(Device::Borrow(device), flags); });
 }
 
 PyObject* AttachShared(PyObject* module, PyObject* number) {
   CUcontext context;
   if (!ContextOf(number, &context)) return nullptr;
-  SharedContext shared;
-  Py_BEGIN_ALLOW_THREADS shared = SharedContext::Attach(context);
-  Py_END_ALLOW_THREADS return Hold(module, StateOf(module)->shared_type, std::move(shared));
+  return HoldShared(module, [context] { return SharedContext::Attach(context); });
 }
 
 PyObject* Current(PyObject* module, PyObject*) {
+  NeedDriver();
   cuguest_ref ref = CUGUEST_REF_INIT;
   const int code = cuguest_ref_current(&ref);
   // Where CUDA is not initialised, or in a forked child, nothing can be.
@@ -112,15 +114,20 @@ PyObject* Current(PyObject* module, PyObject*) {
   return MakeRef(module, cuguest::ContextRef::Of(ref.context, ref.id));
 }
 
-PyObject* IsInitialized(PyObject*, PyObject*) { return PyBool_FromLong(cuguest_is_initialized()); }
+// Asks the loader, which has a lock of its own.
+PyObject* IsInitialized(PyObject*, PyObject*) {
+  int is_initialized = 0;
+  Unlocked(true, [&is_initialized] { is_initialized = cuguest_is_initialized(); });
+  return PyBool_FromLong(is_initialized);
+}
 
 PyObject* GetFreeMemory(PyObject*, PyObject* args) {
   int device, create;
   if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
   cuguest::ErrorOr<cuguest::FreeMemory> memory = Error();
-  Py_BEGIN_ALLOW_THREADS memory = cuguest::GetFreeMemory(
-      Device::Borrow(device), create != 0 ? IfInactive::kCreate : IfInactive::kRefuse);
-  Py_END_ALLOW_THREADS if (!memory.ok()) return Raise(memory.error());
+  const IfInactive if_inactive = create != 0 ? IfInactive::kCreate : IfInactive::kRefuse;
+  Unlocked(true, [&] { memory = cuguest::GetFreeMemory(Device::Borrow(device), if_inactive); });
+  if (!memory.ok()) return Raise(memory.error());
   return Py_BuildValue("(KK)", static_cast<Number>(memory->free),
                        static_cast<Number>(memory->total));
 }

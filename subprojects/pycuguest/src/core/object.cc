@@ -9,12 +9,17 @@
 
 namespace pycuguest {
 
+PyObject* PythonModule() {
+  PyObject* const name = PyUnicode_FromString("cuguest._python");
+  PyObject* const module = name != nullptr ? PyImport_GetModule(name) : nullptr;
+  Py_XDECREF(name);
+  return module;
+}
+
 PyObject* FromPython(const char* name) {
-  PyObject* const module_name = PyUnicode_FromString("cuguest._python");
-  PyObject* const module = module_name != nullptr ? PyImport_GetModule(module_name) : nullptr;
+  PyObject* const module = PythonModule();
   PyObject* const found = module != nullptr ? PyObject_GetAttrString(module, name) : nullptr;
   Py_XDECREF(module);
-  Py_XDECREF(module_name);
   if (found == nullptr && !PyErr_Occurred()) {
     PyErr_SetString(PyExc_RuntimeError, "cuguest: the interpreter is ending");
   }
@@ -61,6 +66,20 @@ void Free(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
+}
+
+std::atomic<bool> driver_is_loaded{false};
+
+void LoadDriver() {
+  int code = CUDA_SUCCESS;
+  Unlocked(true, [&code] {
+    cuguest_ref ref = CUGUEST_REF_INIT;
+    code = cuguest_ref_current(&ref);
+  });
+  // The one that is not remembered: the next call looks again.
+  if (code != CUDA_ERROR_SHARED_OBJECT_INIT_FAILED) {
+    driver_is_loaded.store(true, std::memory_order_release);
+  }
 }
 
 PyObject* Itself(PyObject* self, PyObject*) {

@@ -10,6 +10,7 @@
 //
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "cuguest/error.h"
@@ -25,7 +26,9 @@ Handle HandleOf(Number number) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(number));
 }
 
-// An attribute of cuguest._python, as a new reference. When the interpreter ends it may be gone.
+// cuguest._python, and an attribute of it, as new references. When the interpreter ends it may be
+// gone: then the first is null, without an exception.
+PyObject* PythonModule();
 PyObject* FromPython(const char* name);
 
 // Sets cuguest.Error, and returns null. The last one is of a function of c.h, with what a scope
@@ -59,6 +62,16 @@ void Unlocked(bool may_block, Call call) {
   PyThreadState* const state = may_block ? PyEval_SaveThread() : nullptr;
   call();
   if (state != nullptr) PyEval_RestoreThread(state);
+}
+
+// Whether the driver is loaded, or one was refused for good.
+extern std::atomic<bool> driver_is_loaded;
+void LoadDriver();
+
+// What may be the first call of the driver loads it: other threads run Python code meanwhile, as
+// constructors of libraries, which run in the loader's lock, may wait for them.
+inline void NeedDriver() {
+  if (__builtin_expect(!driver_is_loaded.load(std::memory_order_acquire), false)) LoadDriver();
 }
 
 }  // namespace pycuguest

@@ -80,6 +80,7 @@ PyObject* ScopeEnter(PyObject* object, PyObject*) {
   Way way;
   if (!WayTo(self->what, self->device, &way)) return nullptr;
   if (self->state != State::kOutside) return RaiseInside();  // by what was asked
+  NeedDriver();
   self->state = State::kBusy;
   const bool ok = self->entry.Enter(self->what, way, self->place);
   self->state = ok ? State::kInside : State::kOutside;

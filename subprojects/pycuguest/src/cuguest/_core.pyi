@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from types import TracebackType
-from typing import Final, Optional, final
+from typing import Final, NoReturn, Optional, final
 
 STREAM: Final[int]
 POINTER: Final[int]
@@ -48,6 +48,8 @@ class host_scope(_Scope):
     def __enter__(self) -> host_scope: ...
 
 class _Holder:
+    # acquire(), retain_primary() and shared() make them: no argument does.
+    def __new__(cls, nothing: NoReturn, /) -> _Holder: ...
     @property
     def context(self) -> ContextRef: ...
     def release(self) -> None: ...

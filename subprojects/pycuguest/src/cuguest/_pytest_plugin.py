@@ -31,32 +31,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run each test in a process of its own under cuguest-audit, and fail those with findings")
 
 
-_CHECK: pytest.StashKey[contextlib.AbstractContextManager[None]] = pytest.StashKey()  # of a test that has the fixture
+_CHECK: pytest.StashKey[contextlib.AbstractContextManager[None] | None] = pytest.StashKey()  # of a test that has the fixture
+_IS_CALLED: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def _begin_check(item: pytest.Item) -> None:
-    item.stash[_CHECK] = testing.undisturbed()
-    item.stash[_CHECK].__enter__()
+    item.stash[_CHECK] = check = testing.undisturbed()
+    check.__enter__()
 
 
 @pytest.fixture
 def undisturbed(request: pytest.FixtureRequest) -> None:
     """Fails the test if it leaves anything behind that cuguest.testing.undisturbed() sees: from the test's begin on, or
     from where it asks for the fixture itself (`request.getfixturevalue`)."""
-    _begin_check(request.node)
+    if _IS_CALLED in request.node.stash:
+        _begin_check(request.node)
+    else:
+        request.node.stash[_CHECK] = None
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
     """Around the call, of a function or of a unittest.TestCase: what fixtures begin and end is no part of the test."""
+    item.stash[_IS_CALLED] = True
     if _CHECK in item.stash:
         _begin_check(item)
     outcome = yield
     check = item.stash.get(_CHECK, None)
-    if check is None or outcome.excinfo is not None:
+    if check is None:
         return
     try:
-        check.__exit__(None, None, None)
+        check.__exit__(*(outcome.excinfo or (None, None, None)))
     except testing.Disturbed as disturbed:
         # What is between here and the test is of no use to its reader.
         outcome.force_exception(pytest.fail.Exception(f"cuguest.testing.Disturbed: {disturbed}", pytrace=False))
@@ -123,6 +128,8 @@ def _audited(item: pytest.Item) -> list[pytest.TestReport]:
     options = [f"--rootdir={config.rootpath}", *(["-c", str(config.inipath)] if config.inipath else [])]
     for plugin in config.option.plugins:
         options += ["-p", plugin]
+    if config.pluginmanager.hasplugin("xdist"):
+        options.append("-n0")  # the configuration file may say another number
     with tempfile.TemporaryDirectory(prefix="cuguest-audit-") as name:
         folder = pathlib.Path(name)
         found, text, reports = folder / "found.json", folder / "found.txt", folder / "reports"

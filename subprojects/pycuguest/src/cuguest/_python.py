@@ -14,6 +14,8 @@ from typing import Any, Callable, Literal, NamedTuple, Optional, Union
 from . import _core
 from ._core import ContextRef
 
+__tracebackhide__ = True  # pytest: a failure is where the guard, or the function, was called
+
 Held = Union[ContextRef, _core.Acquired, _core.SharedContext]
 Create = Union[bool, Literal["keep"]]
 # What the context is found by: STREAM, POINTER, DEVICE or PRIMARY; a stream or an address; a device; what becomes of a
@@ -26,6 +28,13 @@ _ENDS_LATER = 600  # CUDA_ERROR_NOT_READY: the scope's own thread restores the s
 _NO_DEVICE = _core.NO_DEVICE
 _NOTHING: Any = object()  # in place of an object, where None may be one by mistake
 _CUDA_MEMORY = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+
+
+# What the core advises, in words of Python.
+_ADVICE = {
+    "ask with IfInactive::kCreate": "ask with create=True: cuguest.Primary(device, create=True) for a guard",
+    "nobody holds it, and it was not created": "nobody holds it: create=True creates it",
+}
 
 
 class Error(Exception):
@@ -41,6 +50,8 @@ class Error(Exception):
     """What the code means there, and what to do."""
 
     def __init__(self, code: int, doing: str, advice: str) -> None:
+        for said, told in _ADVICE.items():
+            advice = advice.replace(said, told)
         super().__init__(code, doing, advice)
         self.code, self.doing, self.advice = code, doing, advice
         self.name = _core.error_name(code)
@@ -165,7 +176,7 @@ class Primary:
     __slots__ = ("create", "device")
 
     def __init__(self, device: int, *, create: Create = False) -> None:
-        self.device = device_number(device)
+        self.device: int = device_number(device)
         self.create: Create = create if _if_inactive(create) == _core.CREATE_AND_KEEP else bool(create)
 
     def __repr__(self) -> str:
@@ -345,6 +356,9 @@ def find(x: Any, create: int = _core.REFUSE) -> Held | Way:
             return _of_stream(x, "handle", number, create)
         if type(handle).__name__ == "CUcontext" or "context" in name.lower():
             return ContextRef(_number(x, "handle", number))
+    if type(x).__module__ == "ctypes" and isinstance(getattr(x, "value", None), int):
+        raise TypeError(f"cuguest: {_kind(x)} does not say what it is a number of: give its .value if that is a CUcontext, or "
+                        "an object with a stream or memory")
     raise TypeError(f"cuguest: {_kind(x)} means no context: it has neither a stream, nor memory of CUDA's, nor a "
                     "context's handle; for the primary context of a device take cuguest.Primary(device)")
 

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from typing import Iterator, NamedTuple
+from types import TracebackType
+from typing import Iterator, NamedTuple, Sequence
 
 from . import _core
+from ._core import ContextRef
 from ._python import Error
 
 __all__ = ["Disturbed", "undisturbed"]
 
+__tracebackhide__ = True  # pytest: a failure is where the test's block ends
+
 _CAPTURE_MODES = ("global", "thread-local", "relaxed")
+_RELAXED = 2
 _DESTROYED = 709
 
 
@@ -24,37 +29,52 @@ class Disturbed(AssertionError):
 
 
 class _Primary(NamedTuple):
-    flags: int
-    id: int  # of its incarnation
+    flags: int  # also of one that is not active: those that it will be created with
+    incarnation: int | None  # None: it is not active
 
 
 class _Seen(NamedTuple):
-    stack: tuple[str, ...]  # the current one first; a context that is destroyed ends it, as nothing below is seen
-    primaries: dict[int, _Primary]  # by device, those that are active
+    stack: tuple[ContextRef | None, ...]  # the current one first; None, one that is destroyed, ends it: nothing below is seen
+    primaries: dict[int, _Primary]  # by device
     capture_mode: int
 
 
+_NEW = _Primary(0, None)  # before CUDA was initialised
 _NOTHING = _Seen((), {}, 0)
 
 
-def _stack(driver: ctypes.CDLL) -> tuple[str, ...]:
-    """Takes each entry off, and puts it back."""
-    seen, taken = [], []
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _put_on(stack: Sequence[ContextRef | None]) -> None:
+    for ref in reversed(stack):
+        if ref is not None:
+            _driver().cuCtxPushCurrent_v2(ctypes.c_void_p(ref.handle))
+
+
+def _stack() -> tuple[ContextRef | None, ...]:
+    """Takes each entry off, down to one that is destroyed, and puts it back."""
+    taken: list[ContextRef | None] = []
     popped = ctypes.c_void_p()
     try:
         while (ref := _core.current()) is not None:
-            seen.append(f"{ref.handle:#x} (id {ref.id})")
-            if driver.cuCtxPopCurrent_v2(ctypes.byref(popped)) != 0:
+            if _driver().cuCtxPopCurrent_v2(ctypes.byref(popped)) != 0:
                 break
-            taken.append(ctypes.c_void_p(popped.value))
+            taken.append(ref)
     except Error as error:
         if error.code != _DESTROYED:
             raise
-        seen.append("a destroyed context")
+        taken.append(None)
     finally:
-        for context in reversed(taken):
-            driver.cuCtxPushCurrent_v2(context)
-    return tuple(seen)
+        _put_on(taken)
+    return tuple(taken)
+
+
+def _exchange_capture_mode(mode: int) -> int:
+    exchanged = ctypes.c_int(mode)
+    _driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(exchanged))
+    return exchanged.value
 
 
 def _incarnation(device: int) -> int:
@@ -70,52 +90,87 @@ def _look() -> _Seen:
     """What there is now. It initialises nothing."""
     if not _core.is_initialized():
         return _NOTHING
-    driver = ctypes.CDLL("libcuda.so.1")
-    count, flags, active, mode = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int(), ctypes.c_int(2)
+    driver = _driver()
+    count, flags, active = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     primaries = {}
     for device in range(count.value):
-        if driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) == 0 and active.value:
-            primaries[device] = _Primary(flags.value, _incarnation(device))
-    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-    found = mode.value
-    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-    return _Seen(_stack(driver), primaries, found)
+        if driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) == 0:
+            primaries[device] = _Primary(flags.value, _incarnation(device) if active.value else None)
+    capture_mode = _exchange_capture_mode(_RELAXED)
+    _exchange_capture_mode(capture_mode)
+    return _Seen(_stack(), primaries, capture_mode)
 
 
 def _changes(before: _Seen, after: _Seen, primaries: bool) -> Iterator[str]:
     if before.stack != after.stack:
-        def told(stack: tuple[str, ...]) -> str:
-            return " on ".join(stack) if stack else "empty"
+        def told(stack: tuple[ContextRef | None, ...]) -> str:
+            entries = [f"{ref.handle:#x} (id {ref.id})" if ref is not None else "a destroyed context" for ref in stack]
+            return " on ".join(entries) if entries else "empty"
 
         yield f"the context stack of the thread was {told(before.stack)}, and is {told(after.stack)}"
-    for device in sorted({*before.primaries, *after.primaries}):
-        was, now = before.primaries.get(device), after.primaries.get(device)
-        if was is None:
+    for device, now in after.primaries.items():
+        was = before.primaries.get(device, _NEW)
+        if was.incarnation is None and now.incarnation is not None:
             if primaries:
                 yield f"the primary context of device {device} is active, and was not"
-        elif now is None:
+        elif now.incarnation is None and was.incarnation is not None:
             yield f"the primary context of device {device} was active, and is not"
-        elif was.id != now.id:
+        elif was.incarnation != now.incarnation:
             yield f"the primary context of device {device} was reset or released, and created anew"
-        elif was.flags != now.flags:
+        if was.flags != now.flags and was.incarnation == now.incarnation:
             yield f"the flags of the primary context of device {device} were {was.flags:#x}, and are {now.flags:#x}"
     if before.capture_mode != after.capture_mode:
         yield (f"the thread's stream-capture mode was {_CAPTURE_MODES[before.capture_mode]}, and is "
                f"{_CAPTURE_MODES[after.capture_mode]}")
 
 
-@contextlib.contextmanager
-def undisturbed(*, primaries: bool = True) -> Iterator[None]:
+def _clear() -> None:
+    """Takes off the entries that are destroyed, too."""
+    entry = ctypes.c_void_p()
+    while _driver().cuCtxGetCurrent(ctypes.byref(entry)) == 0 and entry.value is not None:
+        if _driver().cuCtxPopCurrent_v2(ctypes.byref(entry)) != 0:
+            return
+
+
+def _restore(before: _Seen, after: _Seen) -> None:
+    """What is the thread's own. What was below a context that had been destroyed is not known: such a stack stays."""
+    if before.capture_mode != after.capture_mode:
+        _exchange_capture_mode(before.capture_mode)
+    if before.stack != after.stack and None not in before.stack:
+        _clear()
+        _put_on([ref for ref in before.stack if ref is not None and ref.is_alive()])
+
+
+class undisturbed(contextlib.ContextDecorator):
     """Raises Disturbed if the block leaves anything of this behind: another context stack in the calling thread; a
     primary context that is active and was not, unless `primaries` is false, or the other way round, or another
-    incarnation of it, or with other flags; another stream-capture mode of the thread.
+    incarnation of it, or with other flags, which one that is not active has, too; another stream-capture mode of the
+    thread.
 
-    Repairs nothing. An exception of the block goes on as it is. That CUDA was initialised is no finding. What it does
-    not see: other threads, memory, contexts that are on no stack, the runtime's last error.
+    The thread has its stack, but for contexts that were destroyed, and its mode again afterwards, so that the next test
+    begins as this one did. Primary contexts stay as they are: somebody may work in them. An exception of the block goes
+    on as it is. That CUDA was initialised is no finding. What it does not see: other threads, memory, contexts that are
+    on no stack, the runtime's last error.
     """
-    before = _look()
-    yield
-    changes = list(_changes(before, _look(), primaries))
-    if changes:
-        raise Disturbed("; ".join(changes))
+
+    def __init__(self, *, primaries: bool = True) -> None:
+        self._primaries = primaries
+        self._before = _NOTHING
+
+    def _recreate_cm(self) -> undisturbed:  # as a decorator: one for each call
+        return undisturbed(primaries=self._primaries)
+
+    def __enter__(self) -> None:
+        self._before = _look()
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            with contextlib.suppress(Error):
+                _restore(self._before, _look())
+            return
+        after = _look()
+        _restore(self._before, after)
+        changes = list(_changes(self._before, after, self._primaries))
+        if changes:
+            raise Disturbed("; ".join(changes))
