@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""packages_test.py debian|conan|release COMPILER TOOLKIT_INCLUDE
+"""packages_test.py debian|conan|wheels|release COMPILER TOOLKIT_INCLUDE
 
-A package of the tracked files is made and used, and says the version that the build has; and a release is, of a copy.
-What is needed for it is looked for, conan and reuse also in the folder CUGUEST_TEST_PACKAGES.
+A package of the tracked files is made and used, and says the version that the build has; and a release is, of a copy. Of
+the wheels, which pycuguest_test.py uses, it looks at what they need and show. What is needed for it is looked for, that of
+pip also in the folder CUGUEST_TEST_PACKAGES.
 """
 
 import os
@@ -11,10 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 from common import (HERE, ROOT, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
-                    cmake_environment, done, environment, meson_environment, run, scratch, toolkit_environment, toolkit_flags,
-                    toolkit_options)
+                    cmake_environment, done, environment, exported, meson_environment, needed, run, scratch,
+                    toolkit_environment, toolkit_flags, toolkit_options)
 
 what, compiler, toolkit = sys.argv[1:]
 PACKAGES = os.environ.get("CUGUEST_TEST_PACKAGES", "")
@@ -114,6 +116,26 @@ def conan(tmp):
     check("of this version", re.search(rf"^\s*cuguest-core/{re.escape(VERSION)}$", listed, re.M), listed)
 
 
+def wheels(tmp):
+    env = environment(PYTHONPATH=PACKAGES, **toolkit_environment(toolkit))
+    skip_without([] if succeeds("python3", "-c", "import ziglang", env=env) else ["ziglang, of pip"])
+    run(ROOT / "packaging" / "wheels", tmp, env=env)
+    for machine_name, in_elf in (("x86_64", "X86-64"), ("aarch64", "AArch64")):
+        wheel = tmp / f"cuguest-{VERSION}-cp39-abi3-manylinux_2_28_{machine_name}.whl"
+        check(f"{wheel.name} is made", wheel.exists(), list(tmp.glob("*")))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp / machine_name)
+        package = tmp / machine_name / "cuguest"
+        collector = package / "_auditor" / "collect" / "libcuguest-audit.so"
+        check("the auditor's library exports its beginnings alone",
+              exported(collector) == ["CuguestAuditCollectInto", "InitializeInjection"], exported(collector))
+        for binary in (collector, package / "_core.abi3.so", package / "_auditor" / "command" / "cuguest-audit"):
+            check(f"{binary.name} is for {machine_name}", in_elf in run("readelf", "-h", binary))
+            check("and needs the C library alone", all(name.startswith(("libc.so", "ld-linux", "libdl", "libpthread"))
+                                                       for name in needed(binary)), needed(binary))
+            check("and names no folder of ours", str(ROOT).encode() not in binary.read_bytes())
+
+
 def release(tmp):
     env = meson_environment(compiler, PYTHONPATH=PACKAGES)
     skip_without([] if succeeds("python3", "-m", "reuse", "--version", env=env) else ["reuse, of pip"])
@@ -176,5 +198,5 @@ def release(tmp):
 newest = re.search(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(), re.M)[1]
 with scratch() as tmp:
     check("the changelog begins with the version", newest == VERSION, newest)
-    {"debian": debian, "conan": conan, "release": release}[what](tmp)
+    {"debian": debian, "conan": conan, "wheels": wheels, "release": release}[what](tmp)
     done()
