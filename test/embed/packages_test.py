@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""packages_test.py debian|conan|release COMPILER TOOLKIT_INCLUDE
+"""packages_test.py debian|conan|wheels|release COMPILER TOOLKIT_INCLUDE
 
-A package of the tracked files is made and used, and says the version that the build has; and a release is, of a copy.
-What is needed for it is looked for, conan and reuse also in the folder CUGUEST_TEST_PACKAGES.
+A package of the tracked files is made and used, and says the version that the build has; and a release is, of a copy. Of
+the wheels, which pycuguest_test.py uses, it looks at what they need and show. What is needed for it is looked for, that of
+pip also in the folder CUGUEST_TEST_PACKAGES.
 """
 
 import os
@@ -11,10 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 from common import (HERE, ROOT, build_viewer, check, check_exports_only_ours, check_links_no_cuda, check_runs_without_driver,
-                    cmake_environment, done, environment, meson_environment, run, scratch, toolkit_environment, toolkit_flags,
-                    toolkit_options)
+                    cmake_environment, done, environment, exported, meson_environment, needed, run, scratch,
+                    toolkit_environment, toolkit_flags, toolkit_options)
 
 what, compiler, toolkit = sys.argv[1:]
 PACKAGES = os.environ.get("CUGUEST_TEST_PACKAGES", "")
@@ -114,6 +116,26 @@ def conan(tmp):
     check("of this version", re.search(rf"^\s*cuguest-core/{re.escape(VERSION)}$", listed, re.M), listed)
 
 
+def wheels(tmp):
+    env = environment(PYTHONPATH=PACKAGES, **toolkit_environment(toolkit))
+    skip_without([] if succeeds("python3", "-c", "import ziglang", env=env) else ["ziglang, of pip"])
+    run(ROOT / "packaging" / "wheels", tmp, env=env)
+    for machine_name, in_elf in (("x86_64", "X86-64"), ("aarch64", "AArch64")):
+        wheel = tmp / f"cuguest-{VERSION}-cp39-abi3-manylinux_2_28_{machine_name}.whl"
+        check(f"{wheel.name} is made", wheel.exists(), list(tmp.glob("*")))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp / machine_name)
+        package = tmp / machine_name / "cuguest"
+        collector = package / "_auditor" / "collect" / "libcuguest-audit.so"
+        check("the auditor's library exports its beginnings alone",
+              exported(collector) == ["CuguestAuditCollectInto", "InitializeInjection"], exported(collector))
+        for binary in (collector, package / "_core.abi3.so", package / "_auditor" / "command" / "cuguest-audit"):
+            check(f"{binary.name} is for {machine_name}", in_elf in run("readelf", "-h", binary))
+            check("and needs the C library alone", all(name.startswith(("libc.so", "ld-linux", "libdl", "libpthread"))
+                                                       for name in needed(binary)), needed(binary))
+            check("and names no folder of ours", str(ROOT).encode() not in binary.read_bytes())
+
+
 def release(tmp):
     env = meson_environment(compiler, PYTHONPATH=PACKAGES)
     skip_without([] if succeeds("python3", "-m", "reuse", "--version", env=env) else ["reuse, of pip"])
@@ -122,45 +144,59 @@ def release(tmp):
     changelog = tree / "CHANGELOG.md"
 
     def refused(why, *arguments):
-        head = run(*git, "rev-parse", "HEAD")
+        before = run(*git, "rev-parse", "HEAD"), sorted(tmp.iterdir())
         tried = subprocess.run([tree / "packaging" / "release", *arguments], env=env, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, check=False)
         check(f"refused: {why}", tried.returncode and why in tried.stdout, tried.stdout)
-        check("and nothing is changed", run(*git, "rev-parse", "HEAD") == head and not out.exists())
+        check("and nothing is changed", before == (run(*git, "rev-parse", "HEAD"), sorted(tmp.iterdir())))
 
-    refused("usage", "0.99", out)
-    refused(f"no section of {NEXT}", NEXT, out)
+    refused("usage", NEXT, out)
+    refused(f"no section of {NEXT}", "prepare", NEXT)
+    (tree / ".ci" / "run").write_text("#!/bin/sh\n[ ! -e build-release ] && echo '3 passed, 0 failed, 0 skipped'\n")
     changelog.write_text(changelog.read_text().replace("\n## ", f"\n## {NEXT} (unreleased)\n\n## 0.0.1 (2020-01-01)\n\n## ", 1))
-    refused("has changes", NEXT, out)
+    refused("has changes", "prepare", NEXT)
     run(*git, "commit", "--quiet", "--all", "--message", "A section")
-    refused("0.0.1 is older than", "0.0.1", out)
-    (tree / ".gitattributes").write_text("lib/core.list export-ignore\n")  # an archive that does not build
-    run(*git, "add", "--all")
-    run(*git, "commit", "--quiet", "--message", "Broken")
-    refused("core.list", NEXT, out)
-    run(*git, "reset", "--quiet", "--hard", "HEAD~")
+    refused("0.0.1 is older than", "prepare", "0.0.1")
 
-    said = run(tree / "packaging" / "release", NEXT, out, env=env)
-    check("a release is made", f"release: {NEXT} is commit " in said, said)
-    check("of three files", sorted(file.name for file in out.iterdir()) ==
-          ["SHA256SUMS", f"cuguest-{NEXT}.spdx", f"cuguest-{NEXT}.tar.xz"])
-    run("sha256sum", "--check", "SHA256SUMS", cwd=out)
-    document = (out / f"cuguest-{NEXT}.spdx").read_text()
-    check("whose document lists the files", document.startswith("SPDXVersion: SPDX-2") and "lib/guard/scope.cc" in document)
-    check("the branch is at the release, and nothing is tagged",
+    said = run(tree / "packaging" / "release", "prepare", NEXT, env=env)
+    check("a commit is prepared", f"release: {NEXT} is commit " in said, said)
+    check("the branch is at it, and nothing is tagged",
           run(*git, "log", "-1", "--format=%s").strip() == f"Release {NEXT}" and not run(*git, "tag"))
     check("the changelog has its date", re.search(rf"^## {re.escape(NEXT)} \(20\d\d-", changelog.read_text(), re.M))
+    refused("was not tested", "pack", out, "two_files")
+    refused("", "test", "false")  # whose clone is left, to look at
+    refused("was not tested", "pack", out, "two_files")
+    run(tree / "packaging" / "release", "test", "echo", "not all", env=env)
+    refused("was not tested", "pack", out, "two_files")
+    run(tree / "packaging" / "release", "test", env=env)
+    refused("no artefact wheel", "pack", out, "wheel")
+    names = ["cuguest_core.cc", "cuguest_core.h", *(f"cuguest-{NEXT}{end}" for end in ("-runs.md", ".spdx", ".tar.xz"))]
+    outs = [out, tmp / "again"]
+    for each in outs:
+        said = run(tree / "packaging" / "release", "pack", each, "spdx", "two_files", "runs", env=env)
+        check("artefacts are made", f"release: {NEXT} is commit " in said, said)
+        check("those that were named", sorted(file.name for file in each.iterdir()) == sorted([*names, "SHA256SUMS"]))
+        run("sha256sum", "--check", "SHA256SUMS", cwd=each)
+    check("twice the same", len({(each / "SHA256SUMS").read_text() for each in outs}) == 1)
+    document = (out / f"cuguest-{NEXT}.spdx").read_text()
+    check("whose document lists the files", document.startswith("SPDXVersion: SPDX-2") and "lib/guard/scope.cc" in document)
+    runs = (out / f"cuguest-{NEXT}-runs.md").read_text()
+    check("the page has the runs and the bare machines", re.search(r"`.ci/run`: 3 passed, 0 failed, 0 skipped$", runs, re.M) and
+          "`echo not all`: not all" in runs and "bare machines" in runs, runs)
     run("tar", "-xf", out / f"cuguest-{NEXT}.tar.xz", "-C", tmp)
     check("the archive has the version", version_of(tmp / f"cuguest-{NEXT}") == NEXT)
     header = (tmp / f"cuguest-{NEXT}" / "include" / "cuguest" / "version.h").read_text()
     major, minor, patch = NEXT.split(".")
     check("and so has its header", f'CUGUEST_VERSION "{NEXT}"' in header and
           re.search(rf"MAJOR {major}\n.*MINOR {minor}\n.*PATCH {patch}\n", header), header)
-    check("no worktree is left", len(run(*git, "worktree", "list").splitlines()) == 1)
+    check("and the wheel", version_of(tmp / f"cuguest-{NEXT}" / "subprojects" / "pycuguest") == NEXT)
+    run(*git, "commit", "--quiet", "--allow-empty", "--message", "Another")
+    refused("was not tested", "pack", tmp / "other", "two_files")
+    check("no clone is left", not list(tree.glob("build-release*")))
 
 
 newest = re.search(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(), re.M)[1]
 with scratch() as tmp:
     check("the changelog begins with the version", newest == VERSION, newest)
-    {"debian": debian, "conan": conan, "release": release}[what](tmp)
+    {"debian": debian, "conan": conan, "wheels": wheels, "release": release}[what](tmp)
     done()
