@@ -168,8 +168,9 @@ def test_fork_in_the_block(driver, two, incidents):
 def test_fork_in_the_block_of_what_holds(driver, python, make):
     """The child leaves it in silence."""
     status, said = python("""
-        import os, sys
+        import os, sys, warnings
         import cuguest
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: a driver has threads of its own
         with eval(sys.argv[1]) as held:
             child = os.fork()
         if child == 0:
