@@ -28,11 +28,13 @@
 #include <vector>
 
 #include "cudasim/sim.h"
+#include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/driver.h"
+#include "cuguest/devices.h"
 #include "cuguest/objects/code_image.h"
+#include "cuguest/objects/driver.h"
 #include "cuguest/objects/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
@@ -48,6 +50,7 @@ using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::Module;
+using cuguest::ObjectDriver;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
@@ -56,10 +59,11 @@ using cuguest_benchmark::Take;
 using Cache = PerContext<const void*>;
 using Body = std::function<void(benchmark::State&)>;
 
-// Contexts that are made as they are needed, and stay.
+// Contexts that are made as they are needed, on so many devices in turn, and stay.
 class Contexts {
  public:
-  explicit Contexts(const Driver& driver) : driver_(driver) {}
+  explicit Contexts(const ObjectDriver& driver, int devices = 1)
+      : driver_(driver), devices_(devices) {}
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
   ~Contexts() {
@@ -67,19 +71,22 @@ class Contexts {
   }
   const std::vector<CUcontext>& AtLeast(int count) {
     while (all_.size() < static_cast<std::size_t>(count)) {
-      all_.push_back(cuguest_benchmark::MakeContext(driver_));
+      const int device = static_cast<int>(all_.size()) % devices_;
+      all_.push_back(cuguest_benchmark::MakeContext(driver_, device));
       REQUIRE(all_.back() != nullptr);
     }
     return all_;
   }
-  const Driver& driver() const { return driver_; }
+  const ObjectDriver& driver() const { return driver_; }
 
  private:
-  const Driver& driver_;
+  const ObjectDriver& driver_;
+  const int devices_;
   std::vector<CUcontext> all_;
 };
 
-// Each of `size` contexts has a value and a holder, and `work` is done for one after another.
+// Each of `size` contexts has a value, a holder and memory, and `work` is done for one after
+// another.
 struct Alive {
   Alive(Contexts* contexts, int size) {
     const std::vector<CUcontext>& all = contexts->AtLeast(size);
@@ -87,6 +94,8 @@ struct Alive {
       refs.push_back(ContextRef::Borrow(all[static_cast<std::size_t>(i)]));
       holders.push_back(Take(SharedContext::Attach(refs.back())));
       REQUIRE(cache.GetOrMake(refs.back(), &MakeValue).ok());
+      const ContextGuard guard(refs.back());
+      REQUIRE(contexts->driver().MemAlloc(&pointers.emplace_back(), 4096) == CUDA_SUCCESS);
     }
   }
   Alive(const Alive&) = delete;
@@ -96,9 +105,11 @@ struct Alive {
   }
   static absl::StatusOr<const void*> MakeValue(const ContextRef& context) { return context.get(); }
   const ContextRef& Next() { return refs[turn++ % refs.size()]; }
+  CUdeviceptr NextPointer() { return pointers[turn++ % pointers.size()]; }
 
   std::vector<ContextRef> refs;
   std::vector<SharedContext> holders;
+  std::vector<CUdeviceptr> pointers;  // which go with their contexts
   Cache cache;
   std::size_t turn = 0;
 };
@@ -230,7 +241,31 @@ void AttachByHandle(Alive& alive) {
   benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
 }
 
-std::vector<Curve> Curves(bool is_real) {
+// What is done in contexts in turn, of one device and of several.
+const struct {
+  const char* name;
+  void (*work)(Alive&);
+  double flat;
+} kInContexts[] = {
+    {"ContextGuard(ContextRef), another current",
+     [](Alive& alive) { benchmark::DoNotOptimize(ContextGuard(alive.Next()).result()); }, 1.5},
+    {"PerContext::GetOrMake",
+     [](Alive& alive) {
+       benchmark::DoNotOptimize(alive.cache.GetOrMake(alive.Next(), &Alive::MakeValue).ok());
+     },
+     3},
+    {"SharedContext::Attach(ContextRef), dropped",
+     [](Alive& alive) { benchmark::DoNotOptimize(SharedContext::Attach(alive.Next()).get()); },
+     1.5},
+    {"SharedContext::Attach(handle), dropped", &AttachByHandle, 1.2},
+    {"AcquireFromPointer",
+     [](Alive& alive) {
+       benchmark::DoNotOptimize(cuguest::AcquireFromPointer(alive.NextPointer()).ok());
+     },
+     1.5},
+};
+
+std::vector<Curve> Curves(bool is_real, const ObjectDriver& driver) {
   // 64 contexts take half of an H100's memory, and each takes a tenth of a second.
   std::vector<int> contexts = {1, 4, 16, 64};
   if (!is_real) contexts.push_back(128);
@@ -238,30 +273,14 @@ std::vector<Curve> Curves(bool is_real) {
       is_real ? std::vector<int>{1, 10} : std::vector<int>{1, 1000, 100000};
   const std::vector<int> ended =
       is_real ? std::vector<int>{1, 1000} : std::vector<int>{1, 1000, 100000};
-  std::vector<Curve> curves = {
-      {"ContextGuard(ContextRef), another current", "contexts", contexts,
-       [](Contexts* all, int size) {
-         return WithContexts(all, size, [](Alive& alive) {
-           benchmark::DoNotOptimize(ContextGuard(alive.Next()).result());
-         });
-       },
-       1.5},
-      {"PerContext::GetOrMake", "contexts", contexts,
-       [](Contexts* all, int size) {
-         return WithContexts(all, size, [](Alive& alive) {
-           benchmark::DoNotOptimize(alive.cache.GetOrMake(alive.Next(), &Alive::MakeValue).ok());
-         });
-       },
-       3},
-      {"SharedContext::Attach(ContextRef), dropped", "contexts", contexts,
-       [](Contexts* all, int size) {
-         return WithContexts(all, size, [](Alive& alive) {
-           benchmark::DoNotOptimize(SharedContext::Attach(alive.Next()).get());
-         });
-       },
-       1.5},
-      {"SharedContext::Attach(handle), dropped", "contexts", contexts,
-       [](Contexts* all, int size) { return WithContexts(all, size, &AttachByHandle); }, 1.2},
+  std::vector<Curve> curves;
+  for (const auto& one : kInContexts) {
+    curves.push_back(
+        {one.name, "contexts", contexts,
+         [work = one.work](Contexts* all, int size) { return WithContexts(all, size, work); },
+         one.flat});
+  }
+  const std::vector<Curve> others = {
       {"ContextGuard(ContextRef), another current", "scopes", {1, 16, 18, 72, 504}, &Nested, 1.1},
       {"ContextGuard(ContextRef), its own current", "threads", {1, 4, 16}, &OfThread, 0, true},
       {"Module::GetKernel", "kernels", {1, 10, 100, 1000}, &OfModule},
@@ -284,21 +303,34 @@ std::vector<Curve> Curves(bool is_real) {
        [](Contexts* all, int size) { return AfterContexts(all, size, &AttachByHandle); }, 1.5},
       {"ContextGuard(ContextRef), another current", "ended", ended, &AfterThreads, 1.5},
   };
+  curves.insert(curves.end(), others.begin(), others.end());
   for (const char* name : kOfCopies) curves.push_back({name, "copies", {1, 4, 16, 64}, nullptr});
-  if (is_real) return curves;
-  const std::vector<int> devices = {1, 2, 4, kDevices};
-  curves.push_back(
-      {"AcquiredGuard(device), another current", "devices", devices, [](Contexts*, int size) {
-         return WithDevices(size, [](const PrimaryContext& primary) {
-           benchmark::DoNotOptimize(cuguest::AcquiredGuard(primary.device()).ok());
-         });
-       }});
+  const int device_count = Take(cuguest::CountDevices());
+  std::vector<int> devices;
+  for (int count = 1; count <= device_count; count *= 2) devices.push_back(count);
+  if (devices.size() < 2) return curves;
+  const auto on_each = std::make_shared<Contexts>(driver, devices.back());
+  for (const auto& one : kInContexts) {
+    curves.push_back({one.name, "devices", devices,
+                      [work = one.work, on_each](Contexts*, int size) {
+                        return WithContexts(on_each.get(), size, work);
+                      },
+                      one.flat});
+  }
+  curves.push_back({"AcquiredGuard(device), another current", "devices", devices,
+                    [](Contexts*, int size) {
+                      return WithDevices(size, [](const PrimaryContext& primary) {
+                        benchmark::DoNotOptimize(cuguest::AcquiredGuard(primary.device()).ok());
+                      });
+                    },
+                    1.5});
   curves.push_back({"SharedContext::Attach(ContextRef) of a primary, dropped", "devices", devices,
                     [](Contexts*, int size) {
                       return WithDevices(size, [](const PrimaryContext& primary) {
                         benchmark::DoNotOptimize(SharedContext::Attach(primary.context()).get());
                       });
-                    }});
+                    },
+                    1.5});
   return curves;
 }
 
@@ -557,9 +589,9 @@ int main(int argc, char** argv) {
   const cuguest_benchmark::Options options = cuguest_benchmark::Parse(argc, argv);
   const bool is_real = !cudasim::Sim::IsActive();
   if (!is_real) cudasim::Sim::SetDeviceCount(kDevices);
-  const Driver* const driver = cuguest_benchmark::FindDriver();
+  const ObjectDriver* const driver = cuguest_benchmark::FindDriver();
   if (driver == nullptr) return 77;
-  const std::vector<Curve> curves = Curves(is_real);
+  const std::vector<Curve> curves = Curves(is_real, *driver);
   Contexts contexts(*driver);
   const bool is_clean = PrintMemory(&contexts, options.smoke, is_real);  // before anything is kept
   cuguest_benchmark::Times times;

@@ -48,10 +48,10 @@ const cuguest::ObjectDriver* FindDriver() {
   return *driver;
 }
 
-CUcontext MakeContext(const Driver& driver) {
+CUcontext MakeContext(const Driver& driver, CUdevice device) {
   CUcontext context = nullptr;
   CUcontext popped = nullptr;
-  if (driver.CtxCreate(&context, 0, 0) != CUDA_SUCCESS) return nullptr;
+  if (driver.CtxCreate(&context, 0, device) != CUDA_SUCCESS) return nullptr;
   driver.CtxPopCurrent(&popped);
   return context;
 }

@@ -49,8 +49,8 @@ T Take(T object) {
 // The driver, initialised, after a line that says which it is; nullptr if there is none.
 const cuguest::ObjectDriver* FindDriver();
 
-// A floating context on device 0; nullptr if it cannot be made.
-CUcontext MakeContext(const cuguest::Driver& driver);
+// A floating context; nullptr if it cannot be made.
+CUcontext MakeContext(const cuguest::Driver& driver, CUdevice device = 0);
 
 // Keeps the repetitions of each benchmark, and prints nothing while they run.
 class Times : public benchmark::BenchmarkReporter {
