@@ -7,6 +7,7 @@
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_ptr.h"
 #include "cuguest/objects/launch.h"
+#include "cuguest/objects/peer_access.h"
 #include "cuguest/runtime/device_buffer.h"
 #include "cuguest/runtime/handle.h"
 #include "test/interop/storm/operations.h"
@@ -22,6 +23,7 @@ using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::LaunchShape;
+using cuguest::PeerAccess;
 using cuguest::StreamRef;
 
 Numbers PickNumbers(Worker& worker) {
@@ -115,6 +117,25 @@ void LaunchOfModule(Worker& worker) {
   RequireContents(lane.y.view(), y, lane.stream.ref());
 }
 
+// A kernel of one device reads the memory of another one, while other threads enable and disable
+// that, too. Contexts of one device have no such access.
+void LaunchAcross(Worker& worker) {
+  Lane& from = worker.LaneOf(worker.PickPlace());
+  Lane& to = worker.LaneOf(worker.PickPlace());
+  const absl::StatusOr<PeerAccess> access = PeerAccess::Enable(to.context, from.context);
+  if (absl::IsUnimplemented(access.status())) return;
+  Require(access.status());
+  const Numbers x = PickNumbers(worker);
+  Numbers y = PickNumbers(worker);
+  Upload(x, from.x.view(), from.stream.ref());
+  Require(from.event.Record(from.stream.ref()));
+  Require(to.stream.ref().WaitFor(from.event));
+  Upload(y, to.y.view(), to.stream.ref());
+  LaunchSaxpy(worker, 2, from.x.view(), to.y.view(), to.stream.ref());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += 2 * x[i];
+  RequireContents(to.y.view(), y, to.stream.ref());
+}
+
 void LaunchOfRuntime(Worker& worker) {
   Lane& lane = worker.LaneOf(worker.PickPlace());
   Numbers x = PickNumbers(worker);
@@ -155,6 +176,7 @@ Operations WorkOperations() {
           {"event", 8, &WaitForEvent},
           {"launch, module", 10, &LaunchOfModule},
           {"launch, runtime", 10, &LaunchOfRuntime},
+          {"launch across", 4, &LaunchAcross},
           {"memory, driver", 6, &AllocateByDriver},
           {"memory, runtime", 6, &AllocateByRuntime},
           {"memory, in order", 5, &AllocateInOrder}};
