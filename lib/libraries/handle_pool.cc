@@ -92,11 +92,11 @@ HandleSlot* HandlePool::TakeBetween(HandleSlot* begin, const HandleSlot* end,
 
 // Note [Hints]
 // ~~~~~~~~~~~~
-// A thread that finds the slot of its hint lent takes the next idle one after it, the first one
-// after the last. Its hint stays but for each eighth time: whom it took that slot from does not
-// look for another one, whose thread then would. Where two threads have the same hint, one of them
-// moves on like this until it comes to a slot that is no other thread's hint; so threads that are
-// no more than there are handles come to one of their own each, whose line stays in their cache.
+// A thread that finds the slot of its hint lent takes the next idle one, in the order of the list
+// and from its beginning again. Its hint moves to that slot each eighth time only. If it moved each
+// time, the thread whose slot was taken would take a third thread's, and so on without end. As it
+// is, of two threads with one hint one moves on until its hint is no other thread's; so where there
+// is a handle for each thread each comes to have its own, whose line stays in its cache.
 
 // As TakeIdle(), where the hint was of no use.
 HandleSlot* HandlePool::Search(const void* kind, Hint* hint) const noexcept {

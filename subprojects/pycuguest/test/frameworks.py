@@ -7,10 +7,10 @@ import ctypes
 import importlib
 import multiprocessing
 import sys
-import time
 import warnings
 
 import cuguest
+from pools import WORK
 
 driver = ctypes.CDLL("libcuda.so.1")
 
@@ -98,16 +98,6 @@ class CudaCore:
 HOSTS = {"torch": Torch, "cupy": Cupy, "numba": Numba, "cuda.core": CudaCore}
 
 
-def idles(number):
-    time.sleep(0.2)
-    return number
-
-
-def works(number):
-    with cuguest.shared(device=0) as mine, cuguest.guard(mine):
-        return number if cuguest.current() == mine.context else None
-
-
 def main(name, *more):
     try:
         importlib.import_module("numba.cuda" if name == "numba" else name)
@@ -122,7 +112,7 @@ def main(name, *more):
     host = HOSTS[name]()
     assert host.work()
     if "pool" in more:
-        for method, work in (("fork", idles), ("spawn", works)):
+        for method, work in WORK.items():
             with multiprocessing.get_context(method).Pool(2) as pool:
                 assert pool.map(work, range(3)) == [0, 1, 2] and host.work()
         return 0

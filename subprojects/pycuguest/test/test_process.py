@@ -4,9 +4,9 @@
 import asyncio
 import json
 import os
+import pathlib
 import subprocess
 import sys
-import textwrap
 import threading
 import warnings
 
@@ -323,36 +323,11 @@ def test_disturbed_guard_at_the_end(python, filters, told, kept):
     assert code == 0 and said == "end\n" + told * warning, said
 
 
-POOLS = """
-    import concurrent.futures, ctypes, multiprocessing, sys, time
-    import cuguest
-
-    def idles(number):
-        time.sleep(0.2)
-        return number
-
-    def works(number):
-        with cuguest.shared(device=0) as mine, cuguest.guard(mine):
-            return number if cuguest.current() == mine.context else None
-
-    if __name__ == "__main__":
-        primary = cuguest.retain_primary(0)
-        for method, work in (("fork", idles), ("spawn", works)):
-            context = multiprocessing.get_context(method)
-            with cuguest.guard(primary):
-                with context.Pool(2) as pool:
-                    assert pool.map(work, range(3)) == [0, 1, 2]
-                with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-                    assert list(pool.map(work, range(3))) == [0, 1, 2]
-        primary.release()
-"""
-
-
 def test_pools_of_processes_under_the_audit(driver, tmp_path):
     """Nothing is found, and nothing is missing: children that call nothing after a fork, and such as work."""
-    script, found = tmp_path / "pools.py", tmp_path / "found.json"
-    script.write_text(textwrap.dedent(POOLS))
-    done = subprocess.run([str(COMMAND), f"--json={found}", "--", sys.executable, str(script)], stdout=subprocess.PIPE,
+    found = tmp_path / "found.json"
+    program = pathlib.Path(__file__).with_name("pools.py")
+    done = subprocess.run([str(COMMAND), f"--json={found}", "--", sys.executable, str(program)], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=300)
     assert done.returncode == 0, done.stdout
     audit = json.loads(found.read_text())
