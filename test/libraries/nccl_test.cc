@@ -284,27 +284,34 @@ BOOST_AUTO_TEST_CASE(a_call_of_the_scopes_that_fails_is_told, *cuguest_test::Onl
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(two_ranks_add, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(a_rank_on_each_device_adds, *NeedsDevices(2)) {
   const ncclUniqueId id = NewId();
-  absl::StatusOr<std::vector<float>> sums[2] = {absl::UnknownError(""), absl::UnknownError("")};
-  std::vector<CUcontext> left[2] = {{nullptr}, {nullptr}};
+  const int ranks = cuguest::CountDevices().value();
+  struct Rank {
+    absl::StatusOr<std::vector<float>> sum = absl::UnknownError("");
+    std::vector<CUcontext> left = {nullptr};
+  };
+  std::vector<Rank> all(static_cast<std::size_t>(ranks));
   const auto add = [&](int rank) -> absl::StatusOr<std::vector<float>> {
     CUGUEST_ASSIGN_OR_RETURN(
         const auto comm,
         NcclCommunicator::Make(NcclLibrary::Linked(),
-                               cuguest::PrimaryContext::Retain(Device::Borrow(rank)), 2, rank, id));
+                               cuguest::PrimaryContext::Retain(Device::Borrow(rank)), ranks, rank,
+                               id));
     return Add(comm, static_cast<float>(rank + 1));
   };
-  const auto run = [&](int rank) {
-    sums[rank] = add(rank);
-    left[rank] = GetStack();
-  };
-  std::thread other(run, 1);
-  run(0);
-  other.join();
-  for (int rank = 0; rank < 2; ++rank) {
-    BOOST_TEST(IsSum(sums[rank], 3), sums[rank].status().ToString());
-    BOOST_TEST(left[rank].empty());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&add, rank, mine = &all[static_cast<std::size_t>(rank)]] {
+      mine->sum = add(rank);
+      mine->left = GetStack();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Rank& rank : all) {
+    BOOST_TEST(IsSum(rank.sum, static_cast<float>(ranks * (ranks + 1)) / 2),
+               rank.sum.status().ToString());
+    BOOST_TEST(rank.left.empty());
   }
 }
 

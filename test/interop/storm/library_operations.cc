@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Libraries that are written with the runtime, by handles and plans that the threads share.
+// Libraries that are written with the runtime, by handles, plans and communicators that the threads
+// share.
+
+#include <nccl.h>
 
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "cuguest/libraries/cublas.h"
 #include "cuguest/libraries/cufft.h"
+#include "cuguest/libraries/nccl.h"
 #include "cuguest/objects/copy.h"
 #include "cuguest/objects/device_view.h"
 #include "cuguest/runtime/handle.h"
 #include "test/interop/storm/operations.h"
+#include "test/interop/storm/ranks.h"
 #include "test/interop/storm/work.h"
 
 namespace storm {
@@ -20,6 +26,7 @@ using cuguest::StreamRef;
 using cuguest::runtime::CublasScope;
 using Layout = cuguest::runtime::CufftPlans::Layout;
 using cuguest::runtime::CufftScope;
+using cuguest::runtime::NcclScope;
 using cuguest::runtime::ToRuntime;
 
 namespace {
@@ -119,10 +126,38 @@ void Transform(Worker& worker) {
   }
 }
 
+// Every rank gets the sum of what all have.
+void AddOverRanks(Worker& worker) {
+  Ranks& ranks = *worker.world().ranks();
+  std::vector<Lane*> lanes;
+  Numbers sum(Lane::kCount);
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    Lane& lane = worker.LaneOf(worker.world().PlaceOfPrimary(rank));
+    const Numbers numbers = PickNumbers(worker);
+    Upload(numbers, lane.x.view(), lane.stream.ref());
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += numbers[i];
+    lanes.push_back(&lane);
+  }
+  const int mine = worker.random.Below(ranks.size());
+  ranks.Run(mine, [&](const Ranks::Communicator& comm, int rank) {
+    Lane& lane = *lanes[static_cast<std::size_t>(rank)];
+    const NcclScope scope(comm, lane.stream.ref());
+    if (!scope.ok()) return scope.status();
+    return cuguest::runtime::ToStatus(
+        ncclAllReduce(lane.x.data(), lane.y.data(), Lane::kCount, ncclFloat, ncclSum, scope.comm(),
+                      ToRuntime(lane.stream.get())),
+        "ncclAllReduce");
+  });
+  for (Lane* lane : lanes) RequireContents(lane->y.view(), sum, lane->stream.ref());
+}
+
 }  // namespace
 
 Operations LibraryOperations() {
-  return {{"cublasSgemm", 8, &Multiply}, {"cublasSaxpy", 4, &AddByBlas}, {"cuFFT", 8, &Transform}};
+  return {{"cublasSgemm", 8, &Multiply},
+          {"cublasSaxpy", 4, &AddByBlas},
+          {"cuFFT", 8, &Transform},
+          {kCollective, 4, &AddOverRanks}};
 }
 
 }  // namespace storm

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: storm_test [--seed S] [--seeds N] [--seconds X] [--threads T] [--operations N]\n"
-    "                  [--contexts C] [--heavy N] [--lockstep] [--only T,T,...] [--no-shrink]\n";
+    "                  [--contexts C] [--heavy N] [--lockstep] [--only T,T,...] [--no-shrink]\n"
+    "                  [--without OPERATION]...\n";
 
 // Creating a context costs the simulation nothing.
 int DefaultHeavy() { return cudasim::Sim::IsActive() ? 200 : 5000; }
@@ -75,6 +76,9 @@ bool ParseOption(std::string_view option, CommandLine* line, Options* options) {
   if (option == "--contexts") return line->TakeNumber(&options->contexts);
   if (option == "--heavy") return line->TakeNumber(&options->heavy);
   if (option == "--only") return line->Take(&word) && ParseThreads(word, &options->only);
+  if (option == "--without") {
+    return line->Take(&word) && (options->without.emplace_back(word), true);
+  }
   if (option == "--plant") return line->Take(&word) && ParsePlant(word, &options->plant);
   if (option == "--lockstep") return options->lockstep = true;
   if (option == "--child") return options->child = true;
@@ -88,6 +92,10 @@ bool Options::Runs(int thread) const {
   return only.empty() || std::find(only.begin(), only.end(), thread) != only.end();
 }
 
+bool Options::Does(const std::string& operation) const {
+  return std::find(without.begin(), without.end(), operation) == without.end();
+}
+
 std::vector<std::string> Options::Arguments() const {
   std::vector<std::string> arguments = {
       "--seed",       std::to_string(seed),      "--threads", std::to_string(threads),
@@ -97,6 +105,9 @@ std::vector<std::string> Options::Arguments() const {
     std::string list;
     for (const int thread : only) list += (list.empty() ? "" : ",") + std::to_string(thread);
     arguments.insert(arguments.end(), {"--only", list});
+  }
+  for (const std::string& operation : without) {
+    arguments.insert(arguments.end(), {"--without", operation});
   }
   if (plant.has_value()) {
     arguments.insert(arguments.end(),

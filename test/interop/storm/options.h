@@ -28,7 +28,8 @@ struct Options {
   int heavy = 0;
   // One thread runs at a time, in the order of the operations' indices.
   bool lockstep = false;
-  std::vector<int> only;  // the threads that run; empty: all
+  std::vector<int> only;             // the threads that run; empty: all
+  std::vector<std::string> without;  // operations that are left out
   std::optional<Plant> plant;
 
   // Of the supervisor.
@@ -39,6 +40,7 @@ struct Options {
   bool child = false;
 
   [[nodiscard]] bool Runs(int thread) const;
+  [[nodiscard]] bool Does(const std::string& operation) const;
   // The command line of one storm.
   [[nodiscard]] std::vector<std::string> Arguments() const;
 };

@@ -2,9 +2,12 @@
 
 #include "test/interop/storm/storm.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
+#include <iterator>
 #include <thread>
 
 #include "cudasim/sim.h"
@@ -31,20 +34,12 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Operations UsualOperations() {
+Operations Join(const Options& options, std::initializer_list<Operations> tables) {
   Operations all;
-  for (const Operations& some :
-       {StackOperations(), GuardOperations(), HostileOperations(), OwnershipOperations(),
-        WorkOperations(), CaptureOperations(), LibraryOperations()}) {
-    all.insert(all.end(), some.begin(), some.end());
+  for (const Operations& table : tables) {
+    std::copy_if(table.begin(), table.end(), std::back_inserter(all),
+                 [&](const Operation& operation) { return options.Does(operation.name); });
   }
-  return all;
-}
-
-Operations RareOperations() {
-  Operations all = HeavyOperations();
-  const Operations more = ProcessOperations();
-  all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -69,8 +64,10 @@ Storm::Storm(const Options& options)
     : options_(options),
       world_(options_),
       schedule_(options_),
-      usual_(UsualOperations()),
-      heavy_(RareOperations()) {}
+      usual_(Join(options,
+                  {StackOperations(), GuardOperations(), HostileOperations(), OwnershipOperations(),
+                   WorkOperations(), CaptureOperations(), LibraryOperations()})),
+      heavy_(Join(options, {HeavyOperations(), ProcessOperations()})) {}
 
 bool Storm::IsReset(std::uint64_t step) const {
   return step > 0 && step % static_cast<std::uint64_t>(options_.heavy) == 0;

@@ -2,6 +2,7 @@
 //
 // Memory, copies, events and launches, by either API.
 
+#include "cuguest/acquired_guard.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/objects/copy.h"
@@ -19,6 +20,7 @@ namespace storm {
 using cuguest::CaptureModeGuard;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::DeviceView;
@@ -167,6 +169,38 @@ void AllocateInOrder(Worker& worker) {
   Require(buffer.Release());
 }
 
+// The guest is given an address in a pool of the host's, which any device's stream may have
+// allocated: it works where the memory is, and a kernel of the stream's device reads it.
+void UsePool(Worker& worker) {
+  const World& world = worker.world();
+  const int device = worker.random.Below(world.devices());
+  const Pool& pool = world.pools()[static_cast<std::size_t>(device)];
+  Lane& lane = worker.LaneOf(worker.PickPlace());
+  if (!pool.IsOpenTo(lane.y.view().device().get())) return;
+  Lane& there = worker.LaneOf(world.PlaceOfPrimary(device));
+  const Numbers x = PickNumbers(worker);
+  Numbers y = PickNumbers(worker);
+  const CUdeviceptr memory = pool.Allocate(Lane::kCount * sizeof(float), lane.stream.ref());
+  Require(lane.event.Record(lane.stream.ref()));
+  {
+    const cuguest::AcquiredGuard guard(memory);
+    RequireOk(guard);
+    Device found = Device::Borrow(-1);
+    REQUIRE_CALL(guard.acquired().GetDevice(&found));
+    Require(found.get() == device, "what is acquired is on the pool's device");
+  }
+  const auto view = Value(DeviceView<float>::Borrow(memory, Lane::kCount));
+  Require(there.stream.ref().WaitFor(lane.event));
+  Upload(x, view, there.stream.ref());
+  Require(there.event.Record(there.stream.ref()));
+  Require(lane.stream.ref().WaitFor(there.event));
+  Upload(y, lane.y.view(), lane.stream.ref());
+  LaunchSaxpy(worker, 3, view, lane.y.view(), lane.stream.ref());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += 3 * x[i];
+  Pool::Free(memory, lane.stream.ref());
+  RequireContents(lane.y.view(), y, lane.stream.ref());
+}
+
 }  // namespace
 
 Operations WorkOperations() {
@@ -179,7 +213,8 @@ Operations WorkOperations() {
           {"launch across", 4, &LaunchAcross},
           {"memory, driver", 6, &AllocateByDriver},
           {"memory, runtime", 6, &AllocateByRuntime},
-          {"memory, in order", 5, &AllocateInOrder}};
+          {"memory, in order", 5, &AllocateInOrder},
+          {"memory, pool", 5, &UsePool}};
 }
 
 }  // namespace storm

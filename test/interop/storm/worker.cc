@@ -37,6 +37,7 @@ void VerifyThreadState() {
 }  // namespace
 
 void RecordIncident(const Incident& incident, void*) { t_incidents.push_back(incident); }
+std::vector<Incident> TakeIncidents() { return std::exchange(t_incidents, {}); }
 
 Lane::Lane(const ContextRef& where)
     : context(where),
@@ -145,7 +146,7 @@ void Worker::VerifyStack() const {
 }
 
 void Worker::VerifyIncidents() {
-  const std::vector<Incident> found = std::exchange(t_incidents, {});
+  const std::vector<Incident> found = TakeIncidents();
   bool as_expected = found.size() == expected_.size();
   for (std::size_t i = 0; as_expected && i < found.size(); ++i) {
     as_expected = !expected_[i].has_value() || *expected_[i] == found[i].kind;

@@ -128,6 +128,8 @@ class Worker {
 
 // Keeps what guards report on the calling thread for its worker.
 void RecordIncident(const cuguest::Incident& incident, void* user);
+// What was kept, and keeps it no more.
+std::vector<cuguest::Incident> TakeIncidents();
 
 }  // namespace storm
 

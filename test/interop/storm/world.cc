@@ -37,15 +37,18 @@ World::World(const Options& options) : options_(options) {
     contexts_.push_back(Value(SharedContext::Create(Device::Borrow(i % devices))));
   }
   for (int i = 0; i < kSlots; ++i) slots_.emplace_back(Device::Borrow(i % devices));
+  for (int i = 0; i < devices; ++i) pools_.emplace_back(Device::Borrow(i), devices);
   const CodeImage image = Value(CodeImage::Borrow({saxpy_fatbin, saxpy_fatbin_size}, "saxpy"));
   module_ = Value(Module::Load(image));
   saxpy_ = Value(module_.GetKernel("saxpy"));
   TouchPrimaries();
+  MakeRanks();
 }
 
 // A reset takes the runtime's own references, too.
 World::~World() {
   ForgetAll();
+  ranks_.reset();
   for (int device = 0; device < devices(); ++device) {
     const ContextGuard guard(primary(device));
     static_cast<void>(cudaDeviceReset());
@@ -77,6 +80,7 @@ std::string World::NameOf(CUcontext context) const {
 }
 
 void World::ResetPrimaries() {
+  if (ranks_ != nullptr) ranks_->Release();
   for (PrimaryContext& primary : primaries_) {
     Forget(primary.context());
     {
@@ -89,6 +93,7 @@ void World::ResetPrimaries() {
     primary = Value(PrimaryContext::Retain(primary.device()));
   }
   TouchPrimaries();
+  MakeRanks();
 }
 
 void World::Forget(const ContextRef& context) {
@@ -99,6 +104,7 @@ void World::Forget(const ContextRef& context) {
 
 void World::ForgetAll() {
   for (int i = 0; i < places(); ++i) Forget(place(i));
+  for (const Pool& pool : pools_) pool.Trim();
 }
 
 // So that every runtime has its references from the start: the program's, and those inside of the
@@ -112,6 +118,10 @@ void World::TouchPrimaries() {
     Require(plans_.Prepare(primary.context(), cuguest::runtime::CufftPlans::Layout::Line(8)));
     Forget(primary.context());
   }
+}
+
+void World::MakeRanks() {
+  if (options_.Does(kCollective)) ranks_ = std::make_unique<Ranks>(devices());
 }
 
 }  // namespace storm

@@ -6,6 +6,7 @@
 #define CUGUEST_TEST_INTEROP_STORM_WORLD_H_
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@
 #include "cuguest/shared_context.h"
 #include "test/interop/storm/failure.h"
 #include "test/interop/storm/options.h"
+#include "test/interop/storm/pool.h"
+#include "test/interop/storm/ranks.h"
 
 namespace storm {
 
@@ -66,6 +69,7 @@ class World {
   [[nodiscard]] int devices() const { return static_cast<int>(primaries_.size()); }
   [[nodiscard]] const cuguest::ContextRef& place(int place) const;
   [[nodiscard]] const cuguest::ContextRef& primary(int device) const;
+  [[nodiscard]] int PlaceOfPrimary(int device) const { return contexts() + device; }
   [[nodiscard]] bool IsPrimary(CUcontext context) const;
   // "c0", "P1"; "other" for one that is neither.
   [[nodiscard]] std::string NameOf(CUcontext context) const;
@@ -82,17 +86,23 @@ class World {
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const cuguest::Kernel& saxpy() const { return saxpy_; }
   std::deque<Slot>& slots() { return slots_; }
+  [[nodiscard]] const std::deque<Pool>& pools() const { return pools_; }  // by device
+  // nullptr in a storm without kCollective.
+  Ranks* ranks() { return ranks_.get(); }
   cuguest::PerContext<Mark>& marks() { return marks_; }
   cuguest::runtime::CublasHandles& blas() { return blas_; }
   cuguest::runtime::CufftPlans& plans() { return plans_; }
 
  private:
   void TouchPrimaries();
+  void MakeRanks();
 
   const Options options_;
   std::vector<cuguest::PrimaryContext> primaries_;
   std::vector<cuguest::SharedContext> contexts_;
   std::deque<Slot> slots_;
+  std::deque<Pool> pools_;
+  std::unique_ptr<Ranks> ranks_;
   cuguest::Module module_;
   cuguest::Kernel saxpy_;
   cuguest::PerContext<Mark> marks_;
