@@ -35,7 +35,7 @@ void Report(const Options& options, const Outcome& outcome) {
     return;
   }
   std::string command = "storm_test --no-shrink --seeds 1";
-  for (const std::string& word : shortest->options.Arguments()) command += " " + word;
+  for (const std::string& word : shortest->options.Arguments()) command += " '" + word + "'";
   std::printf("%sstorm: shortest: %llu operations%s\nreplay: %s\n",
               shortest->outcome.output.c_str(),
               static_cast<unsigned long long>(shortest->options.operations),
