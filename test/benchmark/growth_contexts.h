@@ -50,17 +50,16 @@ class Contexts {
 
 using Cache = cuguest::PerContext<const void*>;
 
-// Each of `size` contexts has a value, a holder and memory, and `work` is done for one after
-// another.
+// Each of `size` contexts has a value, a holder and memory. They are taken in turn.
 struct Alive {
-  Alive(Contexts* contexts, int size) {
+  Alive(Contexts* contexts, int size) : driver(contexts->driver()) {
     const std::vector<CUcontext>& all = contexts->AtLeast(size);
     for (int i = 0; i < size; ++i) {
       refs.push_back(cuguest::ContextRef::Borrow(all[static_cast<std::size_t>(i)]));
       holders.push_back(Take(cuguest::SharedContext::Attach(refs.back())));
       REQUIRE(cache.GetOrMake(refs.back(), &MakeValue).ok());
       const cuguest::ContextGuard guard(refs.back());
-      REQUIRE(contexts->driver().MemAlloc(&pointers.emplace_back(), 4096) == CUDA_SUCCESS);
+      REQUIRE(driver.MemAlloc(&pointers.emplace_back(), 4096) == CUDA_SUCCESS);
     }
   }
   Alive(const Alive&) = delete;
@@ -74,6 +73,7 @@ struct Alive {
   const cuguest::ContextRef& Next() { return refs[turn++ % refs.size()]; }
   CUdeviceptr NextPointer() { return pointers[turn++ % pointers.size()]; }
 
+  const cuguest::ObjectDriver& driver;
   std::vector<cuguest::ContextRef> refs;
   std::vector<cuguest::SharedContext> holders;
   std::vector<CUdeviceptr> pointers;  // which go with their contexts

@@ -10,11 +10,14 @@
 #include <memory>
 #include <utility>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/device.h"
 #include "cuguest/devices.h"
+#include "cuguest/driver.h"
 #include "cuguest/objects/code_image.h"
 #include "cuguest/objects/module.h"
 #include "cuguest/primary_context.h"
@@ -25,82 +28,62 @@
 namespace cuguest_benchmark {
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
+using cuguest::Driver;
 using cuguest::Module;
 using cuguest::ObjectDriver;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 
 template <typename Work>
-Body WithContexts(Contexts* contexts, int size, Work work) {
-  const auto alive = std::make_shared<Alive>(contexts, size);
-  return [alive, work](benchmark::State& state) {
-    for (auto _ : state) work(*alive);
-  };
-}
-
-template <typename Work>
-Body AfterContexts(Contexts* contexts, int size, Work work) {
+Bodies AfterContexts(Contexts* contexts, int size, Work work) {
   static const auto destroyed = std::make_shared<Destroyed>(contexts);
   while (destroyed->count < size) destroyed->One();
-  return [work](benchmark::State& state) {
+  return {[work](benchmark::State& state) {
     for (auto _ : state) work(destroyed->alive);
-  };
+  }};
 }
 
 // A guard after `size` threads that had one, too.
-Body AfterThreads(Contexts* contexts, int size) {
+Bodies AfterThreads(Contexts* contexts, int size) {
   const ContextRef ref = ContextRef::Borrow(contexts->AtLeast(1)[0]);
   static int s_count = 0;
   for (; s_count < size; ++s_count) RunThread(ref);
-  return [ref](benchmark::State& state) {
+  return {[ref](benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(ContextGuard(ref).result());
-  };
-}
-
-// Device after device, whose primary contexts are held.
-template <typename Work>
-Body WithDevices(int size, Work work) {
-  std::vector<PrimaryContext> held;
-  for (int i = 0; i < size; ++i) {
-    held.push_back(Take(PrimaryContext::Retain(Device::Borrow(i))));
-  }
-  const auto all = std::make_shared<std::vector<PrimaryContext>>(std::move(held));
-  return [all, work](benchmark::State& state) {
-    std::size_t turn = 0;
-    for (auto _ : state) work((*all)[turn++ % all->size()]);
-  };
+  }};
 }
 
 // A guard inside `size` others, which take turns between two contexts.
-Body Nested(Contexts* contexts, int size) {
+Bodies Nested(Contexts* contexts, int size) {
   const std::vector<CUcontext>& all = contexts->AtLeast(2);
   const ContextRef refs[] = {ContextRef::Borrow(all[0]), ContextRef::Borrow(all[1])};
-  return [size, refs](benchmark::State& state) {
+  return {[size, refs](benchmark::State& state) {
     std::deque<ContextGuard> outer;
     for (int i = 0; i < size; ++i) Require(outer.emplace_back(refs[i % 2]).ok(), "a nested guard");
     const ContextRef inner = refs[size % 2];
     for (auto _ : state) benchmark::DoNotOptimize(ContextGuard(inner).result());
     while (!outer.empty()) outer.pop_back();
-  };
+  }};
 }
 
 // A guard by reference into a context that is the thread's own.
-Body OfThread(Contexts* contexts, int size) {
+Bodies OfThread(Contexts* contexts, int size) {
   const int most = 8;  // contexts: more threads share them
   const std::vector<CUcontext> all = contexts->AtLeast(std::min(size, most));
-  return [all](benchmark::State& state) {
+  return {[all](benchmark::State& state) {
     const auto at = static_cast<std::size_t>(state.thread_index()) % all.size();
     const ContextRef ref = ContextRef::Borrow(all[at]);
     const ContextGuard mine(ref);
     for (auto _ : state) benchmark::DoNotOptimize(ContextGuard(ref).result());
-  };
+  }};
 }
 
 // A kernel by its name, of a module of `size`.
-Body OfModule(Contexts* contexts, int size) {
+Bodies OfModule(Contexts* contexts, int size) {
   contexts->AtLeast(1);
   std::string code = ".version 6.0\n.target sm_50\n.address_size 64\n";
   for (int i = 0; i < size; ++i) {
@@ -108,38 +91,170 @@ Body OfModule(Contexts* contexts, int size) {
   }
   const auto module = std::make_shared<Module>(
       Take(Module::Load(Take(cuguest::CodeImage::FromPtx(code, "growth")))));
-  return [module, name = "kernel_" + std::to_string(size / 2)](benchmark::State& state) {
+  return {[module, name = "kernel_" + std::to_string(size / 2)](benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(module->GetKernel(name).ok());
-  };
+  }};
 }
 
 void AttachByHandle(Alive& alive) {
   benchmark::DoNotOptimize(SharedContext::Attach(alive.Next().get()).get());
 }
 
-// What is done in contexts in turn, of one device and of several.
-const struct {
+// The primary contexts of the first devices, which are held. They are taken in turn.
+struct Primaries {
+  Primaries(const Driver& of, int size) : driver(of) {
+    for (int i = 0; i < size; ++i) {
+      held.push_back(Take(PrimaryContext::Retain(Device::Borrow(i))));
+    }
+  }
+  const PrimaryContext& Next() { return held[turn++ % held.size()]; }
+
+  const Driver& driver;
+  std::vector<PrimaryContext> held;
+  std::size_t turn = 0;
+};
+
+void AskForCurrent(const Driver& driver) {
+  CUcontext context = nullptr;
+  driver.CtxGetCurrent(&context);
+  benchmark::DoNotOptimize(context);
+}
+
+// Below CUDA 12.0 for the version, which tells as well whether `context` is alive.
+void AskForId(const Driver& driver, CUcontext context) {
+  unsigned long long id = 0;
+  unsigned version = 0;
+  if (driver.CtxGetId != nullptr) {
+    driver.CtxGetId(context, &id);
+  } else {
+    driver.CtxGetApiVersion(context, &version);
+  }
+  benchmark::DoNotOptimize(id);
+  benchmark::DoNotOptimize(version);
+}
+
+void PushAndPop(const Driver& driver, CUcontext context) {
+  CUcontext popped = nullptr;
+  driver.CtxPushCurrent(context);
+  driver.CtxPopCurrent(&popped);
+}
+
+// Of a device whose primary context is held.
+CUcontext RetainAgain(const Driver& driver, CUdevice device) {
+  unsigned flags = 0;
+  int is_active = 0;
+  CUcontext context = nullptr;
+  driver.DevicePrimaryCtxGetState(device, &flags, &is_active);
+  driver.DevicePrimaryCtxRetain(&context, device);
+  AskForId(driver, context);
+  return context;
+}
+
+// What is done in contexts that `Place` has, in turn.
+template <typename Place>
+struct Operation {
   const char* name;
-  void (*work)(Alive&);
-  double flat;
-} kInContexts[] = {
+  void (*work)(Place&);
+  void (*calls)(Place&);  // the driver's calls of `work`, in their order; nullptr: it makes none
+  double flat;            // see Curve
+};
+
+// Of one device and of several.
+const Operation<Alive> kInContexts[] = {
     {"ContextGuard(ContextRef), another current",
-     [](Alive& alive) { benchmark::DoNotOptimize(ContextGuard(alive.Next()).result()); }, 1.5},
+     [](Alive& alive) { benchmark::DoNotOptimize(ContextGuard(alive.Next()).result()); },
+     [](Alive& alive) {
+       const CUcontext context = alive.Next().get();
+       AskForCurrent(alive.driver);
+       AskForId(alive.driver, context);
+       PushAndPop(alive.driver, context);
+       AskForCurrent(alive.driver);
+     },
+     1.5},
     {"PerContext::GetOrMake",
      [](Alive& alive) {
        benchmark::DoNotOptimize(alive.cache.GetOrMake(alive.Next(), &Alive::MakeValue).ok());
      },
-     3},
+     nullptr, 3},
     {"SharedContext::Attach(ContextRef), dropped",
      [](Alive& alive) { benchmark::DoNotOptimize(SharedContext::Attach(alive.Next()).get()); },
-     1.5},
-    {"SharedContext::Attach(handle), dropped", &AttachByHandle, 1.2},
+     [](Alive& alive) { AskForId(alive.driver, alive.Next().get()); }, 1.5},
+    {"SharedContext::Attach(handle), dropped", &AttachByHandle,
+     [](Alive& alive) { AskForId(alive.driver, alive.Next().get()); }, 1.2},
     {"AcquireFromPointer",
      [](Alive& alive) {
        benchmark::DoNotOptimize(cuguest::AcquireFromPointer(alive.NextPointer()).ok());
      },
+     [](Alive& alive) {
+       CUcontext context = nullptr;
+       alive.driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                        alive.NextPointer());
+       AskForId(alive.driver, context);
+     },
      1.5},
 };
+
+const Operation<Primaries> kInPrimaries[] = {
+    {"AcquiredGuard(device), another current",
+     [](Primaries& primaries) {
+       benchmark::DoNotOptimize(cuguest::AcquiredGuard(primaries.Next().device()).ok());
+     },
+     [](Primaries& primaries) {
+       const CUdevice device = primaries.Next().device().get();
+       AskForCurrent(primaries.driver);
+       PushAndPop(primaries.driver, RetainAgain(primaries.driver, device));
+       AskForCurrent(primaries.driver);
+       primaries.driver.DevicePrimaryCtxRelease(device);
+     },
+     1.5},
+    {"SharedContext::Attach(ContextRef) of a primary, dropped",
+     [](Primaries& primaries) {
+       benchmark::DoNotOptimize(SharedContext::Attach(primaries.Next().context()).get());
+     },
+     [](Primaries& primaries) {
+       const PrimaryContext& primary = primaries.Next();
+       int count = 0;
+       AskForId(primaries.driver, primary.get());
+       primaries.driver.DeviceGetCount(&count);
+       AskForId(primaries.driver, RetainAgain(primaries.driver, primary.device().get()));
+       primaries.driver.DevicePrimaryCtxRelease(primary.device().get());
+     },
+     1.5},
+};
+
+// The entries that `work` calls, on the simulation.
+std::vector<std::string> CallsOf(const std::function<void()>& work) {
+  static std::vector<std::string> s_calls;
+  s_calls.clear();
+  Sim::OnEveryCall([](const char* entry) { s_calls.emplace_back(entry); });
+  work();
+  Sim::OnEveryCall(nullptr);
+  return s_calls;
+}
+
+// On the simulation: that the calls of `operation` are those that it makes.
+template <typename Place>
+void CheckCalls(Place& place, int size, const Operation<Place>& operation) {
+  if (!Sim::IsActive()) return;
+  const auto round = [&](void (*work)(Place&)) {
+    for (int i = 0; i < size && work != nullptr; ++i) work(place);
+  };
+  round(operation.work);  // once: the first may look for things
+  const bool are_same =
+      CallsOf([&] { round(operation.work); }) == CallsOf([&] { round(operation.calls); });
+  Require(are_same, (std::string("other calls than those of ") + operation.name).c_str());
+}
+
+template <typename Place>
+Bodies InTurn(const std::shared_ptr<Place>& place, int size, const Operation<Place>& operation) {
+  CheckCalls(*place, size, operation);
+  const auto repeat = [place](void (*work)(Place&)) -> Body {
+    return [place, work](benchmark::State& state) {
+      for (auto _ : state) work(*place);
+    };
+  };
+  return {repeat(operation.work), operation.calls != nullptr ? repeat(operation.calls) : Body()};
+}
 
 }  // namespace
 
@@ -153,10 +268,11 @@ std::vector<Curve> Curves(bool is_real, const ObjectDriver& driver) {
       is_real ? std::vector<int>{1, 1000} : std::vector<int>{1, 1000, 100000};
   std::vector<Curve> curves;
   for (const auto& one : kInContexts) {
-    curves.push_back(
-        {one.name, "contexts", contexts,
-         [work = one.work](Contexts* all, int size) { return WithContexts(all, size, work); },
-         one.flat});
+    curves.push_back({one.name, "contexts", contexts,
+                      [one](Contexts* all, int size) {
+                        return InTurn(std::make_shared<Alive>(all, size), size, one);
+                      },
+                      one.flat});
   }
   const std::vector<Curve> others = {
       {"ContextGuard(ContextRef), another current", "scopes", {1, 16, 18, 72, 504}, &Nested, 1.1},
@@ -190,25 +306,19 @@ std::vector<Curve> Curves(bool is_real, const ObjectDriver& driver) {
   const auto on_each = std::make_shared<Contexts>(driver, devices.back());
   for (const auto& one : kInContexts) {
     curves.push_back({one.name, "devices", devices,
-                      [work = one.work, on_each](Contexts*, int size) {
-                        return WithContexts(on_each.get(), size, work);
+                      [one, on_each](Contexts*, int size) {
+                        return InTurn(std::make_shared<Alive>(on_each.get(), size), size, one);
                       },
                       one.flat});
   }
-  curves.push_back({"AcquiredGuard(device), another current", "devices", devices,
-                    [](Contexts*, int size) {
-                      return WithDevices(size, [](const PrimaryContext& primary) {
-                        benchmark::DoNotOptimize(cuguest::AcquiredGuard(primary.device()).ok());
-                      });
-                    },
-                    1.5});
-  curves.push_back({"SharedContext::Attach(ContextRef) of a primary, dropped", "devices", devices,
-                    [](Contexts*, int size) {
-                      return WithDevices(size, [](const PrimaryContext& primary) {
-                        benchmark::DoNotOptimize(SharedContext::Attach(primary.context()).get());
-                      });
-                    },
-                    1.5});
+  for (const auto& one : kInPrimaries) {
+    curves.push_back({one.name, "devices", devices,
+                      [one, on_each](Contexts*, int size) {
+                        const Driver& driver = on_each->driver();
+                        return InTurn(std::make_shared<Primaries>(driver, size), size, one);
+                      },
+                      one.flat});
+  }
   return curves;
 }
 
@@ -216,5 +326,6 @@ std::string KeyOf(const std::string& name, const std::string& of, int size) {
   return name + " of " + of + " " + std::to_string(size);
 }
 std::string KeyOf(const Curve& curve, int size) { return KeyOf(curve.name, curve.of, size); }
+std::string KeyOfCalls(const Curve& curve, int size) { return "calls, " + KeyOf(curve, size); }
 
 }  // namespace cuguest_benchmark
