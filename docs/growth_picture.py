@@ -15,7 +15,7 @@ import sys
 DOCS = pathlib.Path(__file__).resolve().parent
 PICTURE = DOCS / "growth.svg"
 WIDTH, PANEL, LEFT, BOTTOM, LINE = 1000, 220, 80, 30, 16
-COLOURS = ("#2f7ed8", "#c26a00", "#2e8b57", "#a04fb5", "#b03a2e", "#5f6a6a")
+COLOURS = ("#2f7ed8", "#c26a00", "#2e8b57", "#a04fb5", "#b03a2e", "#5f6a6a", "#0f9aa5")
 # Text and lines are readable on a light page and on a dark one.
 STYLE = ("text{fill:#222}.axis{stroke:#999}.grid{stroke:#ddd}"
          "@media(prefers-color-scheme:dark){text{fill:#ddd}.axis{stroke:#888}.grid{stroke:#444}}")

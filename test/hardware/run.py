@@ -125,7 +125,7 @@ def run(test):
 
 
 def broken_promises(result):
-    return set(re.findall(r"^\| ([^|]+) \|.* BROKEN \|$|^BROKEN: (.+?): [\d.]+ times", result["output"], re.M))
+    return set(re.findall(r"^\| ([^|]+) \|.* BROKEN \|$|^BROKEN: (.+?): [\d.]+ ", result["output"], re.M))
 
 
 def run_benchmark(test):
