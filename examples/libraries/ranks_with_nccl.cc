@@ -4,11 +4,12 @@
 // communicator?
 //
 // Each GPU has a rank, which MPI started. The application works in a context A of its own and has a
-// communicator; so has the library, which adds numbers over the ranks, in a context B. NCCL works in
-// the primary context P of the device and makes it current on the thread that calls it (issues 565
-// and 1736 of NVIDIA/nccl); a collective that is called with nothing current makes and leaves that
-// of device 0 (cudasim/test/nccl_facts_test.cc). The library therefore calls it inside a scope that
-// makes P current, with memory and a stream of P. No rank has a context on another one's device.
+// communicator; so has the library, which adds numbers over the ranks, in a context B. NCCL works
+// in the primary context P of the device and makes it current on the thread that calls it (issues
+// 565 and 1736 of NVIDIA/nccl); a collective that is called with nothing current makes and leaves
+// that of device 0 (cudasim/test/nccl_facts_test.cc). The library therefore calls it inside a scope
+// that makes P current, with memory and a stream of P. No rank has a context on another one's
+// device.
 
 #include <nccl.h>
 
