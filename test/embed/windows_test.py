@@ -132,8 +132,13 @@ def in_root(*command, **options):
 
 
 def wine(program, directory, *words):
+    """What it prints. To its standard error Wine's own processes write, too, one of which may crash on a busy machine."""
     options = {"WINEPREFIX": str(tmp / "wine"), "WINEDEBUG": "-all", "HOME": str(tmp)}
-    return run(WINE, program, *words, env=environment(**options), cwd=directory)
+    result = subprocess.run([WINE, program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=environment(**options), cwd=directory)
+    if result.returncode:
+        sys.exit(f"{program} failed with {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
 
 
 with scratch() as tmp:
