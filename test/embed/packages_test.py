@@ -28,7 +28,7 @@ def version_of(tree):
 
 VERSION = version_of(ROOT)
 ABI = VERSION.rsplit(".", 1)[0] if VERSION.startswith("0.") else VERSION.split(".")[0]
-NEXT = "0.99.0"  # that of a release in a copy
+NEXT = re.sub(r"\d+$", lambda patch: str(int(patch[0]) + 1), VERSION)  # that of a release in a copy
 
 
 def succeeds(*command, **kwargs):
@@ -152,11 +152,16 @@ def release(tmp):
 
     refused("usage", NEXT, out)
     refused(f"no section of {NEXT}", "prepare", NEXT)
+    refused(f"has a section of {VERSION}", "begin", VERSION)
+    refused("0.0.1 is older than", "begin", "0.0.1")
     (tree / ".ci" / "run").write_text("#!/bin/sh\n[ ! -e build-release ] && echo '3 passed, 0 failed, 0 skipped'\n")
-    changelog.write_text(changelog.read_text().replace("\n## ", f"\n## {NEXT} (unreleased)\n\n## 0.0.1 (2020-01-01)\n\n## ", 1))
-    refused("has changes", "prepare", NEXT)
-    run(*git, "commit", "--quiet", "--all", "--message", "A section")
-    refused("0.0.1 is older than", "prepare", "0.0.1")
+    refused("has changes", "begin", NEXT)
+    run(*git, "commit", "--quiet", "--all", "--message", "A run that says so")
+    said = run(tree / "packaging" / "release", "begin", NEXT, env=env)
+    check("a version begins", f"release: {NEXT} begins" in said and version_of(tree) == NEXT, said)
+    begun = run(sys.executable, tree / "test" / "style" / "versions_test.py", tree)
+    check("its files and sections are of one version", ", 0 failed" in begun, begun)
+    refused("has no date", "pack", out, "two_files")
 
     said = run(tree / "packaging" / "release", "prepare", NEXT, env=env)
     check("a commit is prepared", f"release: {NEXT} is commit " in said, said)
