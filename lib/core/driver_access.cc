@@ -20,14 +20,16 @@ namespace {
 
 CUresult CUDAAPI GivesNothing(CUcontext*) { return kNotResolved; }
 
-}  // namespace
-
-StackCalls g_stack_calls = {
+constexpr StackCalls kNoCalls = {
     &GivesNothing,
     [](CUcontext) { return kNotResolved; },
     &GivesNothing,
     [](CUcontext, unsigned long long*) { return kNotResolved; },
 };
+
+}  // namespace
+
+StackCalls g_stack_calls = kNoCalls;
 
 namespace {
 
@@ -215,22 +217,40 @@ CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
   return ReadId(*g_driver.load(std::memory_order_acquire), context, id);
 }
 
-// Called by every thread that reads the outcome; what CallThrough() has put there stays.
+StackCalls CallsOf(const DriverTable& table) {
+  return {table.CtxGetCurrent, table.CtxPushCurrent, table.CtxPopCurrent,
+          table.CtxGetId != nullptr ? table.CtxGetId : &IdWithoutIds};
+}
+
+// Called by every thread that reads the outcome.
 const DriverOutcome* Install(const DriverOutcome* outcome) {
   if (outcome == nullptr || !outcome->ok()) return outcome;
-  if (LoadAcquire(&g_stack_calls.get_current) == &GivesNothing) CallThrough(&outcome->table);
+  if (LoadAcquire(&g_stack_calls.get_current) == kNoCalls.get_current) {
+    CallFirstThrough(&outcome->table);
+  }
   return outcome;
 }
 
 }  // namespace
 
-// `get_current` is last: a thread with an answer from it has a driver table.
+// In both, `get_current` is last: a thread with an answer from it has a driver table.
+void CallFirstThrough(const DriverTable* table) noexcept {
+  const DriverTable* none = nullptr;
+  g_driver.compare_exchange_strong(none, table, std::memory_order_acq_rel);
+  const StackCalls calls = CallsOf(*table);
+  Replace(&g_stack_calls.push, kNoCalls.push, calls.push);
+  Replace(&g_stack_calls.pop, kNoCalls.pop, calls.pop);
+  Replace(&g_stack_calls.get_id, kNoCalls.get_id, calls.get_id);
+  Replace(&g_stack_calls.get_current, kNoCalls.get_current, calls.get_current);
+}
+
 void CallThrough(const DriverTable* table) noexcept {
+  const StackCalls calls = CallsOf(*table);
   g_driver.store(table, std::memory_order_release);
-  StoreRelaxed(&g_stack_calls.push, table->CtxPushCurrent);
-  StoreRelaxed(&g_stack_calls.pop, table->CtxPopCurrent);
-  StoreRelaxed(&g_stack_calls.get_id, table->CtxGetId != nullptr ? table->CtxGetId : &IdWithoutIds);
-  StoreRelease(&g_stack_calls.get_current, table->CtxGetCurrent);
+  StoreRelaxed(&g_stack_calls.push, calls.push);
+  StoreRelaxed(&g_stack_calls.pop, calls.pop);
+  StoreRelaxed(&g_stack_calls.get_id, calls.get_id);
+  StoreRelease(&g_stack_calls.get_current, calls.get_current);
 }
 
 DriverOutcome LoadDriver(const char* path) noexcept {

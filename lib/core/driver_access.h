@@ -88,9 +88,13 @@ inline bool IsForkedChild() noexcept {
 // not usable.
 extern std::atomic<const DriverTable*> g_driver;
 
-// Makes `table`, which is there for good, what TryDriver() gives and what guards call: that of
-// ProcessDriver(), or one that hands each call on to it (objects/driver_log.cc).
-// Threads: one at a time once there is a driver; a call that is in progress ends as it began.
+// Makes the table of ProcessDriver() what TryDriver() gives and what guards call, where nothing is
+// that yet: a thread that comes late with it takes nothing from CallThrough(). Threads: any.
+void CallFirstThrough(const DriverTable* table) noexcept;
+
+// Makes `table`, which is there for good, that instead of what is: one that hands each call on to
+// the first (objects/driver_log.cc), or the first again. The caller has had ProcessDriver().
+// Threads: one at a time; a call that is in progress ends as it began.
 void CallThrough(const DriverTable* table) noexcept;
 
 // The table of ProcessDriver(). On failure returns nullptr and writes the code that stands for the
