@@ -347,7 +347,7 @@ NOTHING = [
 RUNTIME_13_5 = {"CUDASIM_RUNTIME_VERSION": "13.5"}
 SCOPE = [
     Row("work in a stream of the library's own while another's context is current",
-        "host:set:h liba.so:stream libb.so:do:[own:push:o,liba.so:work,own:pop] host:sync"),
+        "host:set:h liba.so:stream libb.so:do:[own:push:o,liba.so:work-in-stream,own:pop] host:sync"),
     Row("memory of the library's own pool while another's context is current",
         "host:set:h liba.so:do:[own:pool:0,own:alloc-from-pool,own:read,own:free-async] host:sync"),
     Row("pool memory of a caller in a library's context, which is destroyed",
@@ -360,7 +360,7 @@ SCOPE = [
         "host:set:h liba.so:do:[own:pool:1,own:alloc-from-pool,own:read] host:sync", "noisy-call liba.so>host", options="--noise"),
     Row("the pool of a device, or its threshold, is set", "host:set:h liba.so:do:[own:pool:0,own:set-pool:0,own:set-threshold:0] host:sync"),
     Row("peer access is enabled in another's context", "host:retain:1 host:set:h liba.so:enable-peer:1 host:sync"),
-    Row("a stream of the primary's execution context", "host:retain:0 host:set:h liba.so:do:[own:execution-stream:0,own:work] host:sync",
+    Row("a stream of the primary's execution context", "host:retain:0 host:set:h liba.so:do:[own:execution-stream:0,own:work-in-stream] host:sync",
         env=RUNTIME_13_5),
     Row("a stream of an execution context where the primary is not there",
         "host:set:h liba.so:execution-stream:1 host:sync", "query-created-primary liba.so>host", env=RUNTIME_13_5),
