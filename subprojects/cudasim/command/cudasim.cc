@@ -350,12 +350,20 @@ std::string LeftAlive(const Lines& report) {
   return words.empty() ? "nothing" : Join(words, ", ");
 }
 
+// As one that the program left behind: the process `id`, and no other that has its number since.
+bool StillRuns(const std::string& id, const std::string& program) {
+  std::error_code error;
+  return fs::read_symlink("/proc/" + id + "/exe", error) == program && !error;
+}
+
 void PrintReport(const std::string& id, const Lines& report) {
   const auto program = Of(report, "program");
   const std::string process =
       (program.empty() ? "process" : fs::path(program[0]).filename().string()) + " (" + id + ")";
   if (report.count("end") == 0) {
-    Print(process + ": ended by a signal or _exit, without a report");
+    Print(process + (!program.empty() && StillRuns(id, program[0])
+                         ? ": still runs, and reports no more"
+                         : ": ended by a signal or _exit, without a report"));
     return;
   }
   PrintCalls(report, process);
