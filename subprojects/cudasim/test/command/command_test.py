@@ -107,6 +107,21 @@ check("an exit status that is not 0", run.code == 7 and run.calls["cuInit"] == 1
 run = Run("--", program, "begin", "kill")
 check("a signal: 128 and its number, and no report",
       run.code == 128 + signal.SIGTERM and lines(run, r"command_program \(\d+\): ended by a signal or _exit, without a report"), run)
+for sent in signal.SIGTERM, signal.SIGHUP:
+    with subprocess.Popen([cudasim, "--", "sh", "-c", f"{program} begin; echo begun; exec sleep 60"], env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.send_signal(sent)
+        _, err = process.communicate(timeout=30)
+    check(f"{sent.name} to the command ends the program, and there is a report",
+          process.returncode == 128 + sent and "command_program (" in err, err)
+IGNORED = "grep SigIgn /proc/self/status"
+done = [subprocess.run(["sh", "-c", f"trap '' INT QUIT TERM HUP; {before} {IGNORED}"], env=ENVIRONMENT, capture_output=True,
+                       text=True, timeout=60).stdout for before in ("", f"'{cudasim}' --")]
+check("signals that are ignored stay so", done[0] == done[1] != "", done)
+done = subprocess.run([cudasim, "--", "sh", "-c", "echo $LD_LIBRARY_PATH"], env={**ENVIRONMENT, "LD_LIBRARY_PATH": ""},
+                      capture_output=True, text=True, timeout=60)
+check("an empty LD_LIBRARY_PATH adds no current folder", "" not in done.stdout.rstrip("\n").split(":"), done)
 run = Run("--", program, "begin", "_exit")
 check("_exit: no report", run.code == 3 and lines(run, r"command_program \(\d+\): ended by a signal or _exit, without a report"), run)
 run = Run("--", program, "begin", "misuse")
