@@ -103,6 +103,8 @@ def build_with_pkg_config(prefix, libdir, out):
     def flags(name):
         return run("pkg-config", "--cflags", "--libs", *static, name, env=env).split()
 
+    told = [file.name for file in prefix.rglob("*.pc") if "-isystem" in file.read_text() or toolkit and toolkit in file.read_text()]
+    check("no package says where the toolkit is", not told, told)
     check("-DCUGUEST_STATIC comes with the static library only",
           ("-DCUGUEST_STATIC" in flags("cuguest")) == (kind == "static"), flags("cuguest"))
     common = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", *toolkit_flags(toolkit)]

@@ -52,7 +52,8 @@ entries they asked for and did not find, and what they called that is not modell
   --help                   prints this
 
 The exit status is the program's, or 128 and the number of the signal that terminated it; 125 if an
-option is wrong, 126 if the program cannot be run, 127 if it is not found.
+option is wrong, 126 if the program cannot be run, 127 if it is not found. SIGTERM and SIGHUP that
+are sent to the command go to the program.
 
 A program with a statically linked CUDA runtime does not run on the simulation.
 )";
@@ -256,7 +257,9 @@ Options Parse(char** argv, const Driver& driver, const std::vector<std::string>&
 void SetEnvironment(const Options& options, const fs::path& simulation, const fs::path& folder) {
   std::string path = simulation;
   if (!options.version.empty()) path = (simulation / options.version).string() + ":" + path;
-  if (const char* before = std::getenv("LD_LIBRARY_PATH")) path += std::string(":") + before;
+  // An empty folder of the path would be the current one.
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  if (before != nullptr && *before != '\0') path += std::string(":") + before;
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   setenv("CUDASIM_REPORT", folder.c_str(), 1);
   if (!options.devices.empty()) setenv("CUDASIM_DEVICES", options.devices.c_str(), 1);
@@ -265,25 +268,37 @@ void SetEnvironment(const Options& options, const fs::path& simulation, const fs
   if (!options.faults.empty()) setenv("CUDASIM_FAIL", Join(options.faults, ",").c_str(), 1);
 }
 
+volatile std::sig_atomic_t running = 0;  // the program's id; 0: it does not run
+
+void PassOn(int signal) {
+  if (running != 0) kill(running, signal);
+}
+
 // What the program's end was, as waitpid says it.
 int Run(const Options& options, const fs::path& simulation, const fs::path& folder) {
-  // Signals of the terminal are the program's.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
+  // Signals of the terminal are the program's, which gets them by itself and others from here. One
+  // that is ignored stays so.
+  const auto interrupt = std::signal(SIGINT, SIG_IGN);
+  const auto quit = std::signal(SIGQUIT, SIG_IGN);
   const pid_t child = fork();
   if (child < 0) Fail(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGQUIT, SIG_DFL);
+    std::signal(SIGINT, interrupt);
+    std::signal(SIGQUIT, quit);
     SetEnvironment(options, simulation, folder);
     execvp(options.program[0], options.program);
     const int why = errno;
     std::fprintf(stderr, "cudasim: %s: %s\n", options.program[0], std::strerror(why));
     _exit(why == ENOENT ? 127 : 126);
   }
+  running = child;
+  for (const int other : {SIGTERM, SIGHUP}) {
+    if (std::signal(other, PassOn) == SIG_IGN) std::signal(other, SIG_IGN);
+  }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  running = 0;
   return status;
 }
 
@@ -350,12 +365,20 @@ std::string LeftAlive(const Lines& report) {
   return words.empty() ? "nothing" : Join(words, ", ");
 }
 
+// As one that the program left behind: the process `id`, and no other that has its number since.
+bool StillRuns(const std::string& id, const std::string& program) {
+  std::error_code error;
+  return fs::read_symlink("/proc/" + id + "/exe", error) == program && !error;
+}
+
 void PrintReport(const std::string& id, const Lines& report) {
   const auto program = Of(report, "program");
   const std::string process =
       (program.empty() ? "process" : fs::path(program[0]).filename().string()) + " (" + id + ")";
   if (report.count("end") == 0) {
-    Print(process + ": ended by a signal or _exit, without a report");
+    Print(process + (!program.empty() && StillRuns(id, program[0])
+                         ? ": still runs, and reports no more"
+                         : ": ended by a signal or _exit, without a report"));
     return;
   }
   PrintCalls(report, process);

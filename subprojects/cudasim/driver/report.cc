@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,6 +19,8 @@
 #include <system_error>
 #include <utility>
 
+#include "driver/api.h"
+#include "driver/context/device.h"
 #include "driver/control.h"
 #include "driver/entry.h"
 #include "driver/environment.h"
@@ -35,7 +39,9 @@ using Missing = std::set<std::pair<std::string, int>>;
 
 // Of a process that reports. Entries are called until the very end, so nothing is deleted.
 struct Report {
-  std::string path;
+  explicit Report(std::string of_reports) : folder(std::move(of_reports)) {}
+
+  const std::string folder;
   bool is_written = false;
   std::mutex mutex;
   Missing missing;
@@ -70,7 +76,10 @@ void ArmFault(std::string_view fault) {
   const std::string entry(TakeUntil(':', &rest));
   const int nth = ParseNumber(TakeUntil(':', &rest), 1000000000);
   const int code = ParseNumber(rest, CUDA_ERROR_UNKNOWN);
-  if (!IsEntry(entry) || nth < 1 || code < 1) {
+  const char* name = nullptr;
+  const bool is_error =
+      code > 0 && GetErrorName(static_cast<CUresult>(code), &name) == CUDA_SUCCESS;
+  if (!IsEntry(entry) || nth < 1 || !is_error) {
     Panic("CUDASIM_FAIL: \"%s\" is not ENTRY:NTH:CODE", std::string(fault).c_str());
   }
   FailCall(entry.c_str(), static_cast<unsigned>(nth), static_cast<CUresult>(code),
@@ -93,19 +102,24 @@ std::string ProgramPath() {
   return readlink("/proc/self/exe", path, sizeof(path) - 1) > 0 ? path : "(unknown)";
 }
 
-// As one rename, so that nobody reads half of it.
-void Write(const std::string& text) {
-  const std::string temporary = report->path + ".new";
-  std::FILE* file = std::fopen(temporary.c_str(), "w");
-  if (file == nullptr) return;
+bool WriteFile(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
   const bool written = std::fputs(text.c_str(), file) >= 0;
-  if (std::fclose(file) == 0 && written) std::rename(temporary.c_str(), report->path.c_str());
+  return std::fclose(file) == 0 && written;
 }
 
-void Begin(const char* folder) {
-  report->path = std::string(folder) + "/" + std::to_string(getpid());
-  Write("program " + ProgramPath() + "\nrunning\n");
+// As one rename, so that nobody reads half of it. A process does not end because nobody can read of
+// it.
+void Write(const std::string& text) {
+  const std::string path = report->folder + "/" + std::to_string(getpid());
+  const std::string temporary = path + ".new";
+  if (WriteFile(temporary, text) && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  std::fprintf(stderr, "cudasim: CUDASIM_REPORT: the report cannot be written to %s: %s\n",
+               path.c_str(), std::strerror(errno));
 }
+
+void Begin() { Write("program " + ProgramPath() + "\nrunning\n"); }
 
 std::string CallLines() {
   std::string text = "program " + ProgramPath() + "\n";
@@ -166,23 +180,23 @@ void FinishInPanic() {
   if (!std::exchange(report->is_written, true)) Write(CallLines() + "panic\nend\n");
 }
 
-// Before the child of fork runs anything else.
+// Before the child of fork runs anything else. Of the parent's report it has the folder alone:
+// another thread may have been in it.
 void BeginInChild() {
   const bool has_driver = Process::Serves(Floor::kCallback) == CUDA_SUCCESS;
-  if (has_driver) {
-    report->is_written = true;
-    return;
-  }
+  report = new Report(report->folder);
+  report->is_written = has_driver;
+  if (has_driver) return;
   ResetCalls();
-  report->missing.clear();
-  report->private_tables.clear();
-  Begin(Setting("REPORT"));
+  Begin();
 }
 
 __attribute__((constructor)) void ReadSettings() {
   if (const char* devices = Setting("DEVICES")) {
-    const int count = ParseNumber(devices, 1000);
-    if (count < 0) Panic("CUDASIM_DEVICES: \"%s\" is no number of devices", devices);
+    const int count = ParseNumber(devices, kMaxDevices);
+    if (count < 0) {
+      Panic("CUDASIM_DEVICES: \"%s\" is no number of devices, 0 to %d", devices, kMaxDevices);
+    }
     Process::SetDeviceCount(count);
   }
   if (const char* faults = Setting("FAIL")) {
@@ -196,8 +210,8 @@ __attribute__((constructor)) void ReadSettings() {
   }
   if (const char* schedule = Setting("SCHEDULE")) SetSchedule(schedule);
   if (const char* folder = Setting("REPORT")) {
-    report = new Report;
-    Begin(folder);
+    report = new Report(folder);
+    Begin();
     BeforePanicAborts(FinishInPanic);
     static_cast<void>(pthread_atfork(nullptr, nullptr, BeginInChild));
   }

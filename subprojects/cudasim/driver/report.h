@@ -9,7 +9,8 @@
 //   CUDASIM_REPORT=FOLDER             write FOLDER/PID: "running" at the start, the report at the
 //   end
 //
-// A value that cannot be used ends the process with a message. The report is lines of
+// A value that cannot be used ends the process with a message; a report that cannot be written is a
+// message alone. The report is lines of
 //
 //   program PATH
 //   driver VERSION DEVICES

@@ -72,7 +72,10 @@ void FindAll() {
 int ParseVersion(const char* text) {
   int major = 0;
   int minor = 0;
-  return std::sscanf(text, "%d.%d", &major, &minor) == 2 ? major * 1000 + minor * 10 : 0;
+  int size = 0;
+  const bool is_one =
+      std::sscanf(text, "%2d.%1d%n", &major, &minor, &size) == 2 && text[size] == '\0';
+  return is_one ? major * 1000 + minor * 10 : 0;
 }
 
 int ReadRuntimeVersion() {

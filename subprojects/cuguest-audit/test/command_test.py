@@ -210,6 +210,20 @@ def killed_with_its_program(process):
     process.communicate()
 
 
+# Of two commands that name one file the first has it.
+names = {name: pathlib.Path(folder.name) / f"shared{name}" for name in ("json", "html", "sarif", "trace", "log", "output")}
+options = [f"--{name}={path}" for name, path in names.items()]
+process = started(*options, "--", host, "leaked-push", "sleep")
+run = Run(*options, "--", host, "extra-pop", json_file=False)
+check("files that another command writes: named in the report, on standard error", "extra-pop" in run.err
+      and all(f"{path}: another cuguest-audit writes it" in run.err for path in names.values()), run)
+process.terminate()
+_, err = process.communicate(timeout=60)
+texts = {name: path.read_text() for name, path in names.items()}
+check("and they are of the first command alone", "1 finding" in texts["output"] and texts["log"].endswith("\nend\n")
+      and all(json.loads(texts[name]) for name in ("json", "sarif", "trace")) and texts["html"].endswith("</html>\n")
+      and not any("extra-pop" in text for name, text in texts.items() if name != "sarif"), texts)
+
 # However the command ends.
 for sent in signal.SIGPIPE, signal.SIGUSR1, signal.SIGKILL:
     process = started("--", host, "leaked-push", "sleep")

@@ -31,6 +31,17 @@ struct Parsed {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(a_larger_buffer_is_one_that_there_is) {
+  BOOST_TEST(LargerBuffer(2) == "--buffer=8");
+  BOOST_TEST(LargerBuffer(512) == "--buffer=1024");
+  BOOST_TEST(LargerBuffer(1024) == "");
+  for (int mib = 1; mib < 1024; mib *= 2) {
+    const Parsed larger({LargerBuffer(mib), "--", "app"});
+    BOOST_TEST(larger.error == "");
+    BOOST_TEST(larger.options.buffer > mib);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_program_begins_after_dashes) {
   const Parsed parsed({"--no-follow-fork", "--", "app", "--json", "--"});
   BOOST_TEST(parsed.error == "");

@@ -8,6 +8,7 @@ import pytest
 
 import cuguest
 from conftest import array_at, stream_of
+from test_guard import told
 
 
 def test_primary_is_not_created(inactive):
@@ -287,19 +288,74 @@ def test_released_by_many_threads(inactive):
         assert not inactive.is_active()
 
 
+# What holds something ends where the driver does not take it back: by a fault of its.
+REFUSED = {
+    "del of an Acquired": "held = cuguest.retain_primary(0); held = None",
+    "del of a SharedContext": "held = cuguest.shared(device=0); held = None",
+    "end of a guard": "with cuguest.guard(cuguest.Primary(0, create=True)): assert cuguest.current() is not None",
+    "del of a guard": "held = cuguest.guard(cuguest.Primary(0, create=True)); held.__enter__(); held = None",
+    "end of a home": "one = cuguest.retain_primary(0)\nwith cuguest.home(one, hold=True): pass",
+}
+
+
+@pytest.mark.parametrize("end", REFUSED)
+def test_what_is_not_taken_back_is_told_at_once(driver, python, end):
+    """As an incident and a warning, and as no error of the stack, which is as it was."""
+    if not driver.is_simulated:
+        pytest.skip("a real driver does not refuse")
+    status, said = python("""
+        import sys
+        import cuguest
+        seen = []
+        cuguest.on_incident(seen.append)
+        exec(sys.argv[1])
+        print(len(seen), seen[0].kind, seen[0].code, cuguest.current())
+    """, REFUSED[end], CUDASIM_FAIL="cuDevicePrimaryCtxRelease:1:999,cuCtxDestroy:1:999")
+    assert status == 0 and "1 ended an object where the driver takes nothing back 999 None\n" in said, said
+    assert said.count("CuguestWarning: a callee ended an object") == 1, said
+
+
+def test_dropped_in_a_host_function_is_told_at_once(driver, python):
+    """There the driver takes nothing back: the next call that gives something back does it."""
+    status, said = python("""
+        import ctypes
+        import cuguest
+        driver = ctypes.CDLL("libcuda.so.1")
+        driver.cuInit(0)
+        host, stream, popped = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        driver.cuCtxCreate_v2(ctypes.byref(host), 0, 0)
+        driver.cuStreamCreate(ctypes.byref(stream), 0)
+        seen, told = [], []
+        cuguest.on_incident(lambda incident: seen.append(incident.code))
+        kept = [cuguest.retain_primary(0)]
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        def drop(_):
+            kept.clear()
+            told.extend(seen)
+
+        driver.cuLaunchHostFunc(stream, drop, None)
+        driver.cuStreamSynchronize(stream)
+        print(told)
+    """)
+    assert status == 0 and said.endswith("[800]\n") and said.count("CuguestWarning") == 1, said
+
+
 def test_free_memory_leaves_nothing(inactive):
     free, total = cuguest.free_memory(0, create=True)
     assert 0 < free <= total and not inactive.is_active()
     assert cuguest.free_memory(0, create=True).total == total
 
 
-@pytest.mark.parametrize("device, kind", [(-1, ValueError), (2**31, ValueError), (2**70, ValueError), (True, TypeError),
-                                          ("0", TypeError), (0.0, TypeError), (4096, cuguest.Error)], ids=repr)
+@pytest.mark.parametrize("device, kind", [(-1, ValueError), (2**31, ValueError), (2**70, ValueError), (2**20000, ValueError),
+                                          (True, TypeError), ("0", TypeError), (0.0, TypeError), (4096, cuguest.Error)],
+                         ids=told)
 def test_what_is_no_device(driver, device, kind):
     for ask in (cuguest.retain_primary, cuguest.free_memory, lambda one: cuguest.acquire(device=one),
                 lambda one: cuguest.shared(device=one), lambda one: cuguest.guard(cuguest.Primary(one)).__enter__()):
-        with pytest.raises(kind):
+        with pytest.raises(kind) as raised:
             ask(device)
+        assert kind is not ValueError or "is no device" in str(raised.value)
     assert driver.stack() == []
 
 
@@ -310,10 +366,14 @@ def test_wrong_arguments(driver, two):
                 lambda: cuguest.shared("x")):
         with pytest.raises(TypeError):
             ask()
-    with pytest.raises(ValueError):
-        cuguest.shared(16 + 1)
-    with pytest.raises(ValueError):
-        cuguest.shared(device=0, flags=-1)
+    for number in (16 + 1, 2**20000):
+        with pytest.raises(ValueError, match="is no CUcontext"):
+            cuguest.shared(number)
+    for number in (-1, 2**20000):
+        with pytest.raises(ValueError, match="is no set of flags"):
+            cuguest.shared(device=0, flags=number)
+    with pytest.raises(TypeError, match="is a handle"):
+        cuguest.acquire(2**20000)
     with pytest.raises(cuguest.Error, match="CUDA_ERROR_INVALID_VALUE"):
         cuguest.shared(device=0, flags=2**31)
     for kind in (cuguest.Acquired, cuguest.SharedContext):

@@ -168,6 +168,7 @@ LIES = {
     "data of one": (types.SimpleNamespace(__cuda_array_interface__={"data": (1,)}), TypeError),
     "data of None": (interface(None), TypeError),
     "a huge pointer": (interface(2**65), ValueError),
+    "a pointer of more digits than Python writes": (interface(2**20000), ValueError),
     "a negative pointer": (interface(-4096), ValueError),
     "unknown memory": (interface(4096), cuguest.Error),
     "the last address": (interface(2**64 - 1), cuguest.Error),

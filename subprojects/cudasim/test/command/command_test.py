@@ -107,6 +107,21 @@ check("an exit status that is not 0", run.code == 7 and run.calls["cuInit"] == 1
 run = Run("--", program, "begin", "kill")
 check("a signal: 128 and its number, and no report",
       run.code == 128 + signal.SIGTERM and lines(run, r"command_program \(\d+\): ended by a signal or _exit, without a report"), run)
+for sent in signal.SIGTERM, signal.SIGHUP:
+    with subprocess.Popen([cudasim, "--", "sh", "-c", f"{program} begin; echo begun; exec sleep 60"], env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.send_signal(sent)
+        _, err = process.communicate(timeout=30)
+    check(f"{sent.name} to the command ends the program, and there is a report",
+          process.returncode == 128 + sent and "command_program (" in err, err)
+IGNORED = "grep SigIgn /proc/self/status"
+done = [subprocess.run(["sh", "-c", f"trap '' INT QUIT TERM HUP; {before} {IGNORED}"], env=ENVIRONMENT, capture_output=True,
+                       text=True, timeout=60).stdout for before in ("", f"'{cudasim}' --")]
+check("signals that are ignored stay so", done[0] == done[1] != "", done)
+done = subprocess.run([cudasim, "--", "sh", "-c", "echo $LD_LIBRARY_PATH"], env={**ENVIRONMENT, "LD_LIBRARY_PATH": ""},
+                      capture_output=True, text=True, timeout=60)
+check("an empty LD_LIBRARY_PATH adds no current folder", "" not in done.stdout.rstrip("\n").split(":"), done)
 run = Run("--", program, "begin", "_exit")
 check("_exit: no report", run.code == 3 and lines(run, r"command_program \(\d+\): ended by a signal or _exit, without a report"), run)
 run = Run("--", program, "begin", "misuse")
@@ -116,6 +131,14 @@ check("what is undefined: the message, the signal, and the calls up to there",
 run = Run("--", program, "version", "fork_and_begin", "begin", "allocate")
 check("a child that was forked before cuInit reports its own calls", sorted(
     int(total) for total in lines(run, r"command_program \(\d+\): (\d+) calls.*")) == [3, 5], run)
+run = Run("--", program, "version", "clear_environment", "fork_and_begin")
+check("so does one of a process that has cleared its environment", sorted(
+    int(total) for total in lines(run, r"command_program \(\d+\): (\d+) calls.*")) == [1, 3], run)
+run = Run("--", program, "version", "leave")
+left = lines(run, r"command_program \((\d+)\): still runs, and reports no more")
+check("a child that is left behind still runs", len(left) == 1 and len(lines(run, r"command_program .* calls.*")) == 1, run)
+for process in left:
+    os.kill(int(process), signal.SIGKILL)
 run = Run("--", program, "begin", "allocate", "fork")
 check("a child that was forked after cuInit does not report", len(lines(run, r"command_program \(\d+\): .*")) == 1
       and run.calls["cuMemAlloc"] == 1, run)
@@ -167,15 +190,30 @@ for words, message in BAD.items():
 # The variables by themselves: a value that cannot be used ends the program with a message.
 simulation = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(cudasim))), "sim")
 for name, value, message in (("CUDASIM_DEVICES", "many", 'CUDASIM_DEVICES: "many"'),
-                             ("CUDASIM_DEVICES", "17", "0 to 16"),
+                             ("CUDASIM_DEVICES", "17", 'CUDASIM_DEVICES: "17" is no number of devices, 0 to 16'),
                              ("CUDASIM_FAIL", "cuMemAlloc:1", '"cuMemAlloc:1" is not ENTRY:NTH:CODE'),
                              ("CUDASIM_FAIL", "cuMemAlloc:99999999999:2", '"cuMemAlloc:99999999999:2" is not ENTRY:NTH:CODE'),
+                             ("CUDASIM_FAIL", "cuMemAlloc:1:998", '"cuMemAlloc:1:998" is not ENTRY:NTH:CODE'),
                              ("CUDASIM_SCHEDULE", "1", '"1" is not SEED:CALLS'),
                              ("CUDASIM_SCHEDULE", "1:x", '"1:x" is not SEED:CALLS'),
                              ("CUDASIM_FAIL", "cuMemAlloc:1:2,x", '"x" is not ENTRY:NTH:CODE')):
     done = subprocess.run([program, "devices"], env={**ENVIRONMENT, "LD_LIBRARY_PATH": simulation, name: value},
                           capture_output=True, text=True)
     check(f"{name}={value}", done.returncode == -signal.SIGABRT and message in done.stderr, f"{done.returncode} {done.stderr}")
+
+RUNTIME = "import ctypes; ctypes.CDLL('libcudart.so.13').cudaRuntimeGetVersion(ctypes.byref(ctypes.c_int()))"
+for value in "12.4x", "12.04", "12", "13.0.1", "99999999999.0", "":
+    done = subprocess.run([sys.executable, "-c", RUNTIME], env={**ENVIRONMENT, "LD_LIBRARY_PATH": simulation,
+                                                                "CUDASIM_RUNTIME_VERSION": value}, capture_output=True, text=True)
+    check(f"CUDASIM_RUNTIME_VERSION={value}", done.returncode == -signal.SIGABRT
+          and f"CUDASIM_RUNTIME_VERSION={value}: 12.0 to" in done.stderr, f"{done.returncode} {done.stderr}")
+
+# A report that cannot be written is a message, and the program goes on.
+for folder in "/nonexistent", "/dev/null":
+    done = subprocess.run([program, "devices"], env={**ENVIRONMENT, "LD_LIBRARY_PATH": simulation, "CUDASIM_REPORT": folder},
+                          capture_output=True, text=True)
+    check(f"CUDASIM_REPORT={folder}", done.returncode == 0 and done.stdout == "cuInit: 0, devices: 2\n"
+          and f"cudasim: CUDASIM_REPORT: the report cannot be written to {folder}/" in done.stderr, f"{done.returncode} {done.stderr}")
 
 print(f"cases: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed else 0)

@@ -106,6 +106,14 @@ void FillLater() {
   std::printf("before: %d, after: %d\n", before, *static_cast<unsigned char*>(pinned));
 }
 
+// A child that is left behind, until it is killed.
+void Leave() {
+  if (fork() != 0) return;
+  close(STDOUT_FILENO);
+  close(STDERR_FILENO);
+  for (;;) pause();
+}
+
 // A destroyed handle: undefined on a real driver.
 void Misuse() {
   CUcontext own = nullptr;
@@ -134,6 +142,8 @@ int main(int, char** argv) {
     if (is("misuse")) Misuse();
     if (is("fork_and_begin")) Fork(&Begin);
     if (is("fork")) Fork([] {});
+    if (is("leave")) Leave();
+    if (is("clear_environment")) clearenv();
     if (is("fail")) return 7;
     if (is("kill")) std::raise(SIGTERM);
     if (is("_exit")) _exit(3);

@@ -7,6 +7,7 @@
 
 #include "audit/channel.h"
 #include "audit/command/clock.h"
+#include "audit/command/options.h"
 
 namespace cuguest::audit {
 
@@ -102,7 +103,9 @@ std::string ChannelFeed::WhyLost(const Fed& fed) const {
                   "the channel of %llu MiB was full",
                   static_cast<double>(fed.pause_ns) / 1e9, static_cast<unsigned long long>(size));
   }
-  return std::string(text) + "; --buffer=" + std::to_string(4 * size) + " makes it larger";
+  const std::string larger = LargerBuffer(static_cast<int>(size));
+  return std::string(text) + "; " +
+         (larger.empty() ? "audit a part of the program" : larger + " makes it larger");
 }
 
 void ChannelFeed::Freeze() {

@@ -91,6 +91,8 @@ constexpr Option kOptions[] = {
 constexpr std::pair<const char*, const char*> kShort[] = {
     {"-q", "--quiet"}, {"-v", "--verbose"}, {"-h", "--help"}};
 
+constexpr int kLargestBuffer = 1024;  // MiB
+
 constexpr const char* kSources[] = {"cupti", "sanitizer", "cudasim"};
 
 // 0 if it is none, or has more than four digits.
@@ -109,8 +111,9 @@ std::string SetExitCode(const std::string& text, Options* options) {
 
 std::string SetBuffer(const std::string& text, Options* options) {
   const int size = Number(text);
-  if (size < 1 || size > 1024 || (size & (size - 1)) != 0) {
-    return "--buffer=" + text + ": 1, 2, 4, 8 and so on to 1024 MiB";
+  if (size < 1 || size > kLargestBuffer || (size & (size - 1)) != 0) {
+    return "--buffer=" + text + ": 1, 2, 4, 8 and so on to " + std::to_string(kLargestBuffer) +
+           " MiB";
   }
   options->buffer = size;
   return "";
@@ -290,6 +293,11 @@ std::string ParseOptionsVariable(const std::string& text, Options* options) {
       Words(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()),
       options);
   return error.empty() ? "" : std::string(kOptionsVariable) + ": " + error;
+}
+
+std::string LargerBuffer(int mib) {
+  const int larger = std::min(4 * mib, kLargestBuffer);
+  return larger > mib ? "--buffer=" + std::to_string(larger) : "";
 }
 
 std::string ResolveFiles(int pid, const std::string& host, Options* options) {

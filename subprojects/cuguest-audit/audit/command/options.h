@@ -54,6 +54,10 @@ std::string ParseOptionsFile(const std::string& file, const std::string& text, O
 // Reads the value of kOptionsVariable, words that blanks part.
 std::string ParseOptionsVariable(const std::string& text, Options* options);
 
+// The option with which a channel of `mib` is four times as large, or as large as there are; empty
+// where it is that already.
+std::string LargerBuffer(int mib);
+
 // Replaces %p by `pid`, %h by `host` and %% by % in the names of files that are written. Returns
 // "", or what is wrong: another letter, or that two options name one file.
 std::string ResolveFiles(int pid, const std::string& host, Options* options);

@@ -3,13 +3,26 @@
 #include "audit/command/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace cuguest::audit {
+namespace {
+
+// A file's lock is its writer's until it is closed. What is no file, as a terminal, has any number of
+// writers.
+bool HasAnotherWriter(int file) {
+  struct stat status = {};
+  const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  return is_file && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace
 
 std::string OutputFile::Check(const std::string& path) {
   struct stat status = {};
@@ -29,8 +42,14 @@ std::string OutputFile::Check(const std::string& path) {
 
 std::string OutputFile::Open(const std::string& path) {
   path_ = path;
-  file_ = std::fopen(path.c_str(), "we");
-  return file_ == nullptr ? path + ": " + std::strerror(errno) : "";
+  file_ = std::fopen(path.c_str(), "ae");
+  if (file_ == nullptr) return path + ": " + std::strerror(errno);
+  if (HasAnotherWriter(fileno(file_))) {
+    std::fclose(std::exchange(file_, nullptr));
+    return path + ": another cuguest-audit writes it";
+  }
+  static_cast<void>(ftruncate(fileno(file_), 0));  // of what is no file there is nothing to empty
+  return "";
 }
 
 void OutputFile::Fail() {

@@ -108,10 +108,14 @@ bool ContextOf(PyObject* number, CUcontext* context) {
     *context = HandleOf<CUcontext>(value);
     return true;
   }
+  // Python writes no more than 4300 digits of base 10.
+  PyObject* const text = PyNumber_ToBase(number, 16);
+  if (text == nullptr) return false;
   PyErr_Format(PyExc_ValueError,
-               "cuguest: %R is no CUcontext: a handle is an address, and a device is named by "
+               "cuguest: %U is no CUcontext: a handle is an address, and a device is named by "
                "cuguest.Primary",
-               number);
+               text);
+  Py_DECREF(text);
   return false;
 }
 

@@ -8,6 +8,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device.h"
 #include "cuguest/shared_context.h"
+#include "incidents.h"
 
 namespace pycuguest {
 namespace {
@@ -25,6 +26,7 @@ Holder<Held>* HolderOf(PyObject* self) {
 // The last reference to a context waits for its work, of which Python code may be a part.
 template <typename Held>
 void HolderDealloc(PyObject* self) {
+  const ReportsAtEnd reports;
   Held& held = HolderOf<Held>(self)->held;
   Unlocked(held.ok(), [&] { held.~Held(); });
   Py_XDECREF(HolderOf<Held>(self)->ref);
@@ -38,6 +40,7 @@ PyObject* RaiseReleased(const char* doing) {
 // Held by this call alone while the interpreter's lock is open.
 template <typename Held>
 Error GiveBack(PyObject* self) {
+  const ReportsAtEnd reports;
   Held held = std::move(HolderOf<Held>(self)->held);
   Error error;
   if (!held.ok()) return error;
@@ -78,6 +81,7 @@ PyObject* AcquiredSource(PyObject* self, void*) {
 
 // A copy is held, so that the object is as it was meanwhile.
 PyObject* AcquiredHold(PyObject* self, PyObject*) {
+  const ReportsAtEnd reports;
   Acquired& held = HolderOf<Acquired>(self)->held;
   if (!held.ok()) return RaiseReleased("hold what was released");
   if (held.holds()) Py_RETURN_NONE;

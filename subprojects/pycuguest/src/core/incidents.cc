@@ -12,8 +12,8 @@
 namespace pycuguest {
 namespace {
 
-// Scopes report on the calling thread, in the middle of a repair, where no Python code may run:
-// what they say waits here for the end of the call.
+// Incidents are reported on the calling thread, in the middle of a repair, where no Python code may
+// run: they wait here for the end of the call, which each entry point that may have some tells.
 constexpr int kRoom = 16;
 thread_local cuguest_incident pending[kRoom];
 thread_local int pending_count = 0;
@@ -82,6 +82,14 @@ bool Report(bool raises) {
   Py_XDECREF(list);
   Py_XDECREF(module);
   return result != nullptr;
+}
+
+void ReportAside() {
+  if (__builtin_expect(pending_count == 0, true)) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (!Report(false)) PyErr_WriteUnraisable(nullptr);
+  PyErr_Restore(type, value, trace);
 }
 
 }  // namespace pycuguest

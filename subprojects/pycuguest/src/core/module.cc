@@ -47,6 +47,7 @@ PyObject* MakeRef(PyObject* module, const cuguest::ContextRef& context) {
 // Python code; or the error of that.
 template <typename Held, typename Acquire>
 PyObject* Hold(PyObject* module, PyObject* type, Acquire acquire) {
+  const ReportsAtEnd reports;
   Held held;
   Unlocked(true, [&] { held = acquire(); });
   if (!held.ok()) return Raise(held.error());
@@ -124,6 +125,7 @@ PyObject* IsInitialized(PyObject*, PyObject*) {
 PyObject* GetFreeMemory(PyObject*, PyObject* args) {
   int device, create;
   if (!PyArg_ParseTuple(args, "ip", &device, &create)) return nullptr;
+  const ReportsAtEnd reports;
   cuguest::ErrorOr<cuguest::FreeMemory> memory = Error();
   const IfInactive if_inactive = create != 0 ? IfInactive::kCreate : IfInactive::kRefuse;
   Unlocked(true, [&] { memory = cuguest::GetFreeMemory(Device::Borrow(device), if_inactive); });
@@ -216,7 +218,7 @@ bool AddType(PyObject* module, const char* name, PyType_Spec* spec, PyObject** k
   return false;
 }
 
-// What ways consist of.
+// What ways consist of, and the kind of incident that is none of a stack.
 bool AddNumbers(PyObject* module) {
   static const struct {
     const char* name;
@@ -230,6 +232,7 @@ bool AddNumbers(PyObject* module) {
       {"CREATE", CUGUEST_CREATE},
       {"CREATE_AND_KEEP", CUGUEST_CREATE_AND_KEEP},
       {"NO_DEVICE", CUGUEST_NO_DEVICE},
+      {"OWED", CUGUEST_OWED},
   };
   for (const auto& number : numbers) {
     if (PyModule_AddIntConstant(module, number.name, number.value) != 0) return false;

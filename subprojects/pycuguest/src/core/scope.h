@@ -65,12 +65,11 @@ void End(Scope<Entry>* self) {
   self->state = State::kOutside;
 }
 
-// Ends it behind an exception, which goes on, or where nobody would get one: what comes of that is
-// told as an exception that is ignored.
+// Ends it behind an exception, which goes on, or where nobody would get one.
 template <typename Entry>
 void LeaveAside(Scope<Entry>* self) {
   End(self);
-  if (!Report(false)) PyErr_WriteUnraisable(nullptr);
+  ReportAside();
 }
 
 template <typename Entry>
@@ -84,7 +83,10 @@ PyObject* ScopeEnter(PyObject* object, PyObject*) {
   self->state = State::kBusy;
   const bool ok = self->entry.Enter(self->what, way, self->place);
   self->state = ok ? State::kInside : State::kOutside;
-  if (!ok) return nullptr;
+  if (!ok) {
+    ReportAside();
+    return nullptr;
+  }
   // Of scopes that another thread has ended, and of callees before a host scope.
   if (__builtin_expect(!Report(false), false)) {
     PyObject *type, *value, *trace;
@@ -121,12 +123,7 @@ template <typename Entry>
 void ScopeDealloc(PyObject* object) {
   auto* const self = ScopeOf<Entry>(object);
   PyObject_GC_UnTrack(object);
-  if (self->state == State::kInside) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    LeaveAside(self);
-    PyErr_Restore(type, value, trace);
-  }
+  if (self->state == State::kInside) LeaveAside(self);
   self->entry.~Entry();
   Py_CLEAR(self->what);
   Free(object);

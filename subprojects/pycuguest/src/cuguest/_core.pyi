@@ -10,6 +10,7 @@ REFUSE: Final[int]
 CREATE: Final[int]
 CREATE_AND_KEEP: Final[int]
 NO_DEVICE: Final[int]
+OWED: Final[int]
 
 @final
 class ContextRef:

@@ -63,7 +63,7 @@ class Error(Exception):
 class CuguestWarning(RuntimeWarning):
     """A callee left the context stack otherwise than it found it, or a guard was ended where it could not restore.
 
-    It is of the place where the guard was made.
+    It is of the place where the guard was made. Or the driver has not taken back what an object held.
     """
 
 
@@ -80,6 +80,7 @@ class Incident:
     code: int
     """The CUresult that stopped a repair; 0 if none did."""
     file: str
+    """Where the guard was made; of what was not taken back, what it was: 'an Acquired'."""
     line: int
     expected: int
     """The context that the guard expected on top, as a number; 0 for none, as in the two that follow."""
@@ -105,7 +106,8 @@ _registries: dict[str, dict[Any, int]] = {}  # of warnings of files that are no 
 
 
 def on_incident(callback: Callback) -> Callable[[], None]:
-    """Has `callback` called for every incident of this interpreter's guards, on the guard's thread, after the repair.
+    """Has `callback` called for every incident of this interpreter's guards, on the guard's thread, after the repair; and
+    of what holds a context, where the driver does not take that back.
 
     It is called beside the warning, before it. What it raises goes to sys.unraisablehook. Returns a function that
     ends this.
@@ -159,7 +161,7 @@ def report(rows: list[tuple[int, int, int, str, int, int, int, int, int]], raise
             _warn(incident)
         except CuguestWarning as warning:
             raised = raised or warning
-        if raises and repair == _UNREPAIRED and code not in (0, _ENDS_LATER):
+        if raises and kind != _core.OWED and repair == _UNREPAIRED and code not in (0, _ENDS_LATER):
             raised = raised or Error(code, f"leave the guard of {file}:{line}",
                                      f"the caller's context stack could not be restored; {incident}")
     if raised is not None:
@@ -190,13 +192,18 @@ class Memory(NamedTuple):
     total: int
 
 
+def _told(number: int) -> str:
+    """For a message: Python writes no more than 4300 digits of base 10."""
+    return str(number) if number.bit_length() <= 64 else f"{number:#x}"
+
+
 def device_number(number: object) -> int:
     """A device's number; what no device has, the driver refuses."""
     if isinstance(number, bool):
         raise TypeError(f"cuguest: {number!r} is no device")
     value = operator.index(number)  # type: ignore[arg-type]
     if not -1 < value < 2**31:
-        raise ValueError(f"cuguest: {value} is no device")
+        raise ValueError(f"cuguest: {_told(value)} is no device")
     return value
 
 
@@ -211,7 +218,7 @@ def _if_inactive(create: object) -> int:
 
 def _flags(number: int) -> int:
     if not 0 <= operator.index(number) < 2**32:
-        raise ValueError(f"cuguest: {number} is no set of flags")
+        raise ValueError(f"cuguest: {_told(operator.index(number))} is no set of flags")
     return number
 
 
@@ -228,7 +235,7 @@ def _number(x: object, said: str, value: object) -> int:
     except TypeError:
         raise TypeError(f"cuguest: {said} of {_kind(x)} gave {value!r}, which is no number") from None
     if not 0 <= number < 2**64:
-        raise ValueError(f"cuguest: {said} of {_kind(x)} gave {number}, which is no address")
+        raise ValueError(f"cuguest: {said} of {_kind(x)} gave {_told(number)}, which is no address")
     return number
 
 
@@ -388,7 +395,7 @@ def acquire(x: object = _NOTHING, *, device: int | None = None, create: Create =
             raise TypeError("acquire() creates a context of an object or a device, not any")
         return _core.acquire_any()
     if isinstance(x, int):
-        raise TypeError(f"acquire: {x!r} is a handle: nothing can hold its context; take guard(), or shared()")
+        raise TypeError(f"acquire: {_told(x)} is a handle: nothing can hold its context; take guard(), or shared()")
     found = find(x, if_inactive)
     if isinstance(found, tuple):
         return _acquire(x, found)
