@@ -62,7 +62,9 @@ BOOST_AUTO_TEST_CASE(what_is_forbidden) {
   BOOST_TEST(parsed.options.leaks);
   BOOST_TEST(parsed.options.noise);
   BOOST_TEST(parsed.options.paths);
-  for (const char* wrong : {"contexts", "context:", "context:-1", "api:", "api:a,b", "cuInit"}) {
+  BOOST_TEST(Parsed({"--forbid=context:0", "--", "app"}).error == "");
+  for (const char* wrong : {"contexts", "context:", "context:-1", "context:00", "context:01",
+                            "context:99999999999", "api:", "api:a,b", "cuInit"}) {
     BOOST_TEST(Parsed({std::string("--forbid=") + wrong, "--", "app"}).error != "", wrong);
   }
 }

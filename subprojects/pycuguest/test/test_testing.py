@@ -2,7 +2,9 @@
 """undisturbed(), and the plugin for pytest."""
 
 import ctypes
+import os
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -508,6 +510,21 @@ def test_audit_of_each_outcome(driver, pytester):
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--cuguest-audit", "-v", "-rA", "--junit-xml=made.xml")
     result.assert_outcomes(passed=8, failed=1, skipped=3, xfailed=1, xpassed=1, errors=2)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+@pytest.mark.parametrize("name, locale", [(b"\xff", {}), ("\xe9".encode(), ASCII)],
+                         ids=["path that is no UTF-8", "locale of ASCII"])
+def test_audit_of_a_test_with_such_a_path(driver, tmp_path, name, locale):
+    folder = os.fsencode(tmp_path) + b"/" + name
+    os.mkdir(folder)
+    with open(folder + b"/test_there.py", "w") as file:
+        file.write("def test_there(): pass\n")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cuguest-audit", "--rootdir=."],
+                          cwd=folder, env=dict(os.environ, **locale), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0 and b"1 passed" in done.stdout, done.stdout
 
 
 def test_audit_of_a_test_outside_of_the_root(driver, pytester, tmp_path):

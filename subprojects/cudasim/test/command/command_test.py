@@ -193,7 +193,6 @@ for name, value, message in (("CUDASIM_DEVICES", "many", 'CUDASIM_DEVICES: "many
                              ("CUDASIM_DEVICES", "17", 'CUDASIM_DEVICES: "17" is no number of devices, 0 to 16'),
                              ("CUDASIM_FAIL", "cuMemAlloc:1", '"cuMemAlloc:1" is not ENTRY:NTH:CODE'),
                              ("CUDASIM_FAIL", "cuMemAlloc:99999999999:2", '"cuMemAlloc:99999999999:2" is not ENTRY:NTH:CODE'),
-                             ("CUDASIM_FAIL", "cuMemAlloc:1:998", '"cuMemAlloc:1:998" is not ENTRY:NTH:CODE'),
                              ("CUDASIM_SCHEDULE", "1", '"1" is not SEED:CALLS'),
                              ("CUDASIM_SCHEDULE", "1:x", '"1:x" is not SEED:CALLS'),
                              ("CUDASIM_FAIL", "cuMemAlloc:1:2,x", '"x" is not ENTRY:NTH:CODE')):

@@ -139,8 +139,9 @@ def _audited(item: pytest.Item) -> list[pytest.TestReport]:
             cwd=config.invocation_params.dir, env=dict(os.environ, **{_REPORTS: str(reports)}), text=True,
             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         made = [config.hook.pytest_report_from_serializable(config=config, data=data) for data in _reports(reports)]
-        said = text.read_text() if text.exists() else done.stdout
-        audit: dict[str, Any] = json.loads(found.read_text()) if found.exists() else {"findings": [], "complete": False}
+        # As the auditor writes them, whatever the locale is; a path in the text need not be UTF-8.
+        said = text.read_text("utf-8", "replace") if text.exists() else done.stdout
+        audit: dict[str, Any] = json.loads(found.read_bytes()) if found.exists() else {"findings": [], "complete": False}
     if not any(report.when == "teardown" for report in made):
         made.append(pytest.TestReport(item.nodeid, item.location, {}, "failed",
                                       f"the test's process ended with {done.returncode}\n{done.stdout}", "call"))
