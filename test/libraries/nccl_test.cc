@@ -59,6 +59,21 @@ bool IsSum(const absl::StatusOr<std::vector<float>>& sum, float of) {
 
 bool PrimaryIsActive() { return cuguest::PrimaryContext::Query(Device::Borrow(0)).active; }
 
+// The driver calls of `use`, which are as many as the contracts of NcclScope and Check() say.
+template <typename Use>
+std::vector<std::pair<std::string, std::uint64_t>> CallsOf(const Use& use) {
+  Sim::ResetCalls();
+  STATUS_OK(use());
+  std::vector<std::pair<std::string, std::uint64_t>> calls;
+  std::uint64_t total = 0;
+  for (size_t i = 0; const char* entry = Sim::EntryName(i); ++i) {
+    if (const std::uint64_t count = Sim::Calls(entry)) calls.emplace_back(entry, count);
+    total += Sim::Calls(entry);
+  }
+  BOOST_TEST(total == 7U);
+  return calls;
+}
+
 void Refuses(const absl::Status& status, StatusCode code, const std::vector<std::string>& words) {
   const std::string no_refusal = NoRefusal(status, code, words);
   BOOST_TEST(no_refusal.empty(), no_refusal);
@@ -251,6 +266,15 @@ BOOST_AUTO_TEST_CASE(it_may_be_loaded_at_run_time) {
   BOOST_TEST(ranks == 1);
 }
 
+BOOST_AUTO_TEST_CASE(what_check_costs, *cuguest_test::OnlySim()) {
+  const Owner a;
+  auto comm = MakeAlone();
+  BOOST_TEST_REQUIRE(comm.ok());
+  SetStack({a.ref().get()});
+  BOOST_TEST(!CallsOf([&] { return comm->Check(); }).empty());
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(a_call_of_the_scopes_that_fails_is_told, *cuguest_test::OnlySim()) {
   const Owner a;
   auto comm = MakeAlone();
@@ -261,15 +285,7 @@ BOOST_AUTO_TEST_CASE(a_call_of_the_scopes_that_fails_is_told, *cuguest_test::Onl
     NcclScope scope(*comm, stream);
     return scope.ok() ? scope.Leave() : scope.status();
   };
-  Sim::ResetCalls();
-  STATUS_OK(use());
-  std::vector<std::pair<std::string, std::uint64_t>> calls;
-  std::uint64_t total = 0;
-  for (size_t i = 0; const char* entry = Sim::EntryName(i); ++i) {
-    if (const std::uint64_t count = Sim::Calls(entry)) calls.emplace_back(entry, count);
-    total += Sim::Calls(entry);
-  }
-  BOOST_TEST(total == 7U);  // as its contract says
+  const auto calls = CallsOf(use);
   for (const auto& [entry, count] : calls) {
     for (unsigned nth = 1; nth <= count; ++nth) {
       Sim::FailCall(entry.c_str(), nth, CUDA_ERROR_UNKNOWN);

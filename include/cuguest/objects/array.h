@@ -181,7 +181,7 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from,
 ///          kOutOfRange       the array does not have the part; the message contains both
 ///          kInvalidArgument  the memory has another size than the part needs, or its elements do
 ///                            not fit the array's; a pitch shorter than a row, or fewer rows than a
-///                            slice; an empty array
+///                            slice, or 2^32 and more where there are several; an empty array
 ///          kUnimplemented    the array's format is none of plain numbers of one size per channel
 ///                            (use cuMemcpy3D); an adopted driver without the function
 /// Cost:    driver calls: eight if the array's context is current, else ten; with a stream four if

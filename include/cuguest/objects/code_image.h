@@ -39,7 +39,8 @@ struct ImageAccess;
 /// Threads: immutable.
 /// Errors:  each function that makes one returns kInvalidArgument for bytes that are no image, or
 ///          not of the kind that it takes, or null, see Note [Damaged images]: the text has the
-///          image's name and what is wrong; and kResourceExhausted without host memory.
+///          image's name and what is wrong. Without host memory it throws std::bad_alloc, or
+///          returns kResourceExhausted where that is for an image's decompressed bytes.
 /// Cost:    making one reads the header, and in a container those of its entries.
 class CUGUEST_API CodeImage {
  public:

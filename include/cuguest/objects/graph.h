@@ -155,7 +155,8 @@ class CUGUEST_API Graph {
     return contexts_.empty() ? ContextRef() : contexts_.front();
   }
 
-  /// Declares that nodes run in `context`, too: see Note [The contexts of a graph].
+  /// Declares that nodes run in `context`, too: see Note [The contexts of a graph]. Of one that the
+  /// graph has already nothing changes.
   absl::Status AddContext(const ContextRef& context);
 
   /// Adds a node that launches `kernel` in context() once the nodes in `after`, of this graph, are

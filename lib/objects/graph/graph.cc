@@ -2,6 +2,7 @@
 
 #include "cuguest/objects/graph.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -163,7 +164,8 @@ Graph::~Graph() { internal::EndOrOwe(*this, "a Graph", &Graph::Destroy, &Graph::
 absl::Status Graph::AddContext(const ContextRef& context) {
   if (graph_ == nullptr) return EmptyGraph("add a context to a graph");
   CUGUEST_RETURN_IF_ERROR(CheckContext("add a context to a graph", context));
-  contexts_.push_back(context);
+  const bool has_it = std::find(contexts_.begin(), contexts_.end(), context) != contexts_.end();
+  if (!has_it) contexts_.push_back(context);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,14 @@ struct Size {
 Size SizeOf(const Array::Description& shape) {
   return {shape.width, std::max<std::size_t>(shape.height, 1),
           std::max<std::size_t>(shape.depth, 1)};
+}
+
+// What the driver looks at of a size: 32 bits (cudasim/test/array_facts_test.cc). Of a larger one
+// it makes a smaller array, or takes the wrong rows, and reports success.
+constexpr std::size_t kMostSeen = std::numeric_limits<std::uint32_t>::max();
+
+bool IsSeen(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  return shape.Width <= kMostSeen && shape.Height <= kMostSeen && shape.Depth <= kMostSeen;
 }
 
 std::string SizeText(const Size& size) {
@@ -169,6 +178,10 @@ class ArrayTask {
                                   " in a slice, do not fit a pitch of ", copy_.pitch, " bytes and ",
                                   copy_.rows, " rows"));
     }
+    if (copy_.depth > 1 && copy_.rows > kMostSeen) {
+      return Refused(absl::StrCat("a slice of ", copy_.rows, " rows; the driver takes ", kMostSeen,
+                                  " at most"));
+    }
     std::size_t rows = 0;    // before the last one
     std::size_t needed = 0;  // bytes
     const bool overflows = __builtin_mul_overflow(copy_.depth - 1, copy_.rows, &rows) ||
@@ -209,6 +222,7 @@ absl::StatusOr<Array> Array::Create(const ContextRef& context,
   CUGUEST_RETURN_IF_ERROR(driver->Require(&ObjectDriver::ArrayDestroy).status());
   CUarray array = nullptr;
   const auto create = [&](unsigned long long* handle) {
+    if (!IsSeen(shape)) return CUDA_ERROR_INVALID_VALUE;
     const CUresult code = driver->Array3DCreate(&array, &shape);
     *handle = reinterpret_cast<std::uintptr_t>(array);
     return code;

@@ -36,6 +36,16 @@ const Format* FindFormat(CUarray_format format) {
   return nullptr;
 }
 
+// 0 of more than an address space has, which only what somebody asks for can be.
+std::size_t BytesOfAll(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  std::size_t bytes = internal::ElementBytes(shape.Format, shape.NumChannels);
+  for (const std::size_t size : {shape.Width, std::max<std::size_t>(shape.Height, 1),
+                                 std::max<std::size_t>(shape.Depth, 1)}) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) return 0;
+  }
+  return bytes;
+}
+
 std::string ArrayText(CUarray array) {
   return absl::StrCat("array 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(array)));
 }
@@ -64,8 +74,6 @@ std::string ShapeText(const Array::Description& shape) {
 }
 
 Array::Description ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  const std::size_t elements =
-      shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
   Array::Description description;
   description.array = array;
   description.width = shape.Width;
@@ -74,7 +82,7 @@ Array::Description ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& s
   description.format = shape.Format;
   description.channels = shape.NumChannels;
   description.flags = shape.Flags;
-  description.bytes = elements * ElementBytes(shape.Format, shape.NumChannels);
+  description.bytes = BytesOfAll(shape);
   return description;
 }
 

@@ -87,11 +87,14 @@ void DeletePin(const PagePin* pin) noexcept {
   delete pin;
 }
 
+// `found` is what the driver says of the first byte.
 absl::Status RefusePart(const PinnedRange& found, const void* pages, std::size_t bytes) {
-  const std::size_t there =
-      found.extent.size == 0 ? 0 : found.extent.base + found.extent.size - AddressOf(pages);
+  const std::string what =
+      found.is_known
+          ? absl::StrCat("the first ", found.extent.base + found.extent.size - AddressOf(pages))
+          : std::string("some, but not the first,");
   return internal::RefusalStatus(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, PinText(pages, bytes),
-                                 absl::StrCat("of which ", there, " are pinned already"));
+                                 absl::StrCat("of which ", what, " are pinned already"));
 }
 
 // Of memory that CUDA knows: what has it pinned, or why it cannot be.

@@ -69,12 +69,12 @@ std::string MemoryText(const MemoryRange& memory, const TextureObject::Texels& t
 // What the driver does not look at. `element` is the size of one texel.
 absl::Status CheckTexels(const MemoryRange& memory, const TextureObject::Texels& texels,
                          std::size_t element) {
+  if (texels.width == 0 || texels.channels == 0 || memory.bytes == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(MemoryText(memory, texels), ": no texels"));
+  }
   if (element == 0) {
     return absl::UnimplementedError(
         absl::StrCat(MemoryText(memory, texels), ": texels of this format have no size here"));
-  }
-  if (texels.width == 0 || memory.bytes == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(MemoryText(memory, texels), ": no texels"));
   }
   std::size_t row = 0;
   std::size_t before = 0;  // the last row

@@ -177,6 +177,22 @@ BOOST_AUTO_TEST_CASE(sizes_have_limits) {
   check(ArrayShape(1, 1, 16385), true);  // deep and narrow
 }
 
+BOOST_AUTO_TEST_CASE(sizes_have_32_bits) {
+  const InOwnContext in;
+  constexpr size_t kUnseen = size_t{1} << 32;
+  CUarray array = nullptr;
+  const auto shape = ArrayShape(kUnseen + 16, 0, 0);
+  OK(RAW(cuArray3DCreate)(&array, &shape));
+  CUDA_ARRAY3D_DESCRIPTOR made = {};
+  OK(RAW(cuArray3DGetDescriptor)(&made, array));
+  BOOST_TEST(made.Width == 16u);
+  OK(RAW(cuArrayDestroy)(array));
+  OK(Try(ArrayShape(16, kUnseen + 16, 0)));
+  OK(Try(ArrayShape(16, 16, kUnseen + 16)));
+  IS(Try(ArrayShape(kUnseen, kUnseen, 0)), INVALID_VALUE);
+  IS(Try(ArrayShape(kUnseen - 1, 0, 0)), INVALID_VALUE);
+}
+
 BOOST_AUTO_TEST_CASE(an_array_takes_device_memory) {
   const InOwnContext in;
   size_t before = 0;

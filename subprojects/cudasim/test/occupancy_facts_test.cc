@@ -105,6 +105,20 @@ BOOST_AUTO_TEST_CASE(shared_memory_is_limited, *OnlyHopper()) {
   BOOST_TEST(Blocks(launcher.Function("with_shared"), 32) == 5);
 }
 
+BOOST_AUTO_TEST_CASE(shared_memory_has_32_bits, *OnlyHopper()) {
+  const Launcher launcher;
+  const CUfunction nothing = launcher.Function("nothing");
+  constexpr size_t kUnseen = size_t{1} << 32;
+  for (const size_t bytes : {kUnseen, kUnseen + 8, kUnseen << 8}) {
+    BOOST_TEST(Blocks(nothing, 256, bytes) == 8);
+    CheckSuggests(Suggest(nothing, nullptr, bytes, 0), 2, 1024);
+  }
+  for (const size_t bytes : {kUnseen + 300000, kUnseen / 2, kUnseen / 2 - 1}) {
+    BOOST_TEST(Blocks(nothing, 256, bytes) == 0);
+    CheckSuggests(Suggest(nothing, nullptr, bytes, 0), 0, 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_bound_of_the_kernel_is_not_looked_at, *OnlyHopper()) {
   const Launcher launcher;
   BOOST_TEST(Blocks(launcher.Function("bounded"), 129) == 12);

@@ -296,6 +296,25 @@ BOOST_AUTO_TEST_CASE(a_context_of_the_graph_is_over) {
   }
 }
 
+// As by a library that names the context with each piece of work that it adds.
+BOOST_AUTO_TEST_CASE(a_context_is_named_often) {
+  Counter counter;
+  const Owner other;
+  const Undisturbed undisturbed;
+  Graph graph = Graph::Create(counter.ref()).value();
+  const auto name = [&](int times) {
+    bool all = true;
+    for (int i = 0; i < times; ++i) {
+      all = graph.AddContext(other.ref()).ok() && graph.AddContext(counter.ref()).ok() && all;
+    }
+    return all;
+  };
+  BOOST_TEST(name(100000));
+  Sim::ResetCalls();
+  SUCCEEDS(graph.Release());
+  if (Sim::IsActive()) BOOST_TEST(Sim::Calls("cuCtxGetId") == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(no_launch_invalidates_a_capture) {
   Counter counter;
   Graph graph = Graph::Create(counter.ref()).value();

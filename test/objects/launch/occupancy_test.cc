@@ -66,6 +66,18 @@ BOOST_AUTO_TEST_CASE(a_shape_that_fills_the_device) {
           "not one block", "1073741824 bytes");
 }
 
+// The driver looks at 32 bits.
+BOOST_AUTO_TEST_CASE(shared_memory_beyond_32_bits) {
+  const Loaded loaded;
+  constexpr std::size_t kUnseen = std::size_t{1} << 32;
+  for (const std::size_t bytes :
+       {kUnseen, kUnseen + 16, kUnseen << 8, kUnseen - 1, ~std::size_t{0}}) {
+    BOOST_TEST(MaxActiveBlocks(loaded.count_up, loaded.ref, 32, bytes).value() == 0);
+    REFUSES(SuggestShape(loaded.count_up, loaded.ref, bytes).status(), kResourceExhausted,
+            "not one block", std::to_string(bytes) + " bytes");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(shared_memory_that_is_left) {
   const Loaded loaded;
   const Undisturbed undisturbed;

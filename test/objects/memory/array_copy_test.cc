@@ -197,6 +197,12 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_with_its_sizes) {
   REFUSES(Upload(array, span(32), Pitched(0, 3)), kInvalidArgument, "4 in a slice", "3 rows");
   REFUSES(Upload(array, span(32), Pitched(kMost)), kInvalidArgument,
           "beyond the end of the address");
+  // The driver would look at 32 bits of them. Of one slice they do not count.
+  constexpr size_t kUnseen = size_t{1} << 32;
+  const Array slices = Created(owner, {8, 4, 2, CU_AD_FORMAT_FLOAT, 1, 0});
+  REFUSES(Upload(slices, span(64), Pitched(0, kUnseen)), kInvalidArgument,
+          "a slice of 4294967296 rows; the driver takes 4294967295 at most");
+  SUCCEEDS(Upload(array, span(32), Pitched(0, kUnseen)));
   const double doubles[16] = {};
   REFUSES(Upload(array, HostSpan<const double>(doubles)), kInvalidArgument,
           "the memory's elements have 8 bytes", "the array's 4");

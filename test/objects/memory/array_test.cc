@@ -91,6 +91,18 @@ BOOST_AUTO_TEST_CASE(a_shape_that_no_array_has_is_named) {
   const Shape huge = {32768, 32768, 32, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_LAYERED};
   REFUSES(Array::Create(owner.ref(), huge).status(), kResourceExhausted, "OUT_OF_MEMORY",
           "549755813888 bytes");
+  // The driver looks at 32 bits of each size, and would make a small array.
+  constexpr size_t kUnseen = size_t{1} << 32;
+  for (const Shape& small : {Shape{kUnseen + 8, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0},
+                             Shape{8, kUnseen + 4, 0, CU_AD_FORMAT_FLOAT, 1, 0},
+                             Shape{8, 4, kUnseen + 2, CU_AD_FORMAT_FLOAT, 1, 0}}) {
+    REFUSES(Array::Create(owner.ref(), small).status(), kInvalidArgument, "create an array of",
+            "429496", "INVALID_VALUE");
+  }
+  // More bytes than a size_t holds are not said.
+  const Shape endless = {(size_t{1} << 33) + 1, size_t{1} << 31, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+  REFUSES(Array::Create(owner.ref(), endless).status(), kInvalidArgument,
+          "8589934593 x 2147483648 elements of 1 float, context 0x");
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_on_another_thread_with_another_context_current) {

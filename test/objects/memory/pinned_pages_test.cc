@@ -183,8 +183,10 @@ BOOST_AUTO_TEST_CASE(ranges_that_are_pinned_in_part) {
     const Undisturbed undisturbed;
     REFUSES(pin(kPage, 3 * kPage), kAlreadyExists, "pin 12288 bytes", "8192 are pinned already");
     REFUSES(pin(2 * kPage, 2 * kPage), kAlreadyExists, "4096 are pinned already");
-    REFUSES(pin(0, 2 * kPage), kAlreadyExists, "pin 8192 bytes", "HOST_MEMORY_ALREADY_REGISTERED");
-    REFUSES(pin(0, 8 * kPage), kAlreadyExists, "HOST_MEMORY_ALREADY_REGISTERED");
+    for (const size_t bytes : {2 * kPage, 8 * kPage}) {
+      REFUSES(pin(0, bytes), kAlreadyExists, "pin " + std::to_string(bytes) + " bytes",
+              "some, but not the first, are pinned already", "HOST_MEMORY_ALREADY_REGISTERED");
+    }
     SUCCEEDS(pin(kPage, 2 * kPage));
     SUCCEEDS(pin(3 * kPage, kPage));  // beside it
   }

@@ -162,6 +162,9 @@ BOOST_AUTO_TEST_CASE(memory_that_does_not_do_is_named) {
           "the address is not aligned to 512 bytes", "INVALID_VALUE");
   REFUSES(made(view, Rows(8, 2, 48)), kInvalidArgument, "the pitch of 48 bytes is not a multiple",
           "32");
+  TextureObject::Texels none = Rows(4, 0, 0);
+  none.channels = 0;
+  REFUSES(made(view, none), kInvalidArgument, "4 elements of 0 float", "no texels");
   TextureObject::Texels three = Rows(4, 0, 0);
   three.channels = 3;
   REFUSES(made(view, three), kInvalidArgument, "elements of 3 float", "INVALID_VALUE");

@@ -50,6 +50,9 @@ unsigned BlocksByShared(size_t bytes) {
   return static_cast<unsigned>(kShared / taken);
 }
 
+// The lower 32 bits of a number of bytes are all that the driver looks at.
+size_t Seen(size_t shared_bytes) { return static_cast<unsigned>(shared_bytes); }
+
 struct Potential {
   unsigned blocks = 0;  // on a multiprocessor
   unsigned threads = 0;
@@ -147,8 +150,8 @@ CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handl
   Function function;
   const CUresult code = FindAnywhere(handle, &function);
   if (code != CUDA_SUCCESS) return code;
-  *blocks =
-      static_cast<int>(ActiveBlocksOf(function, static_cast<unsigned>(threads), shared_bytes));
+  *blocks = static_cast<int>(
+      ActiveBlocksOf(function, static_cast<unsigned>(threads), Seen(shared_bytes)));
   return CUDA_SUCCESS;
 }
 
@@ -171,7 +174,7 @@ CUresult OccupancyMaxPotentialBlockSize(int* blocks, int* threads, CUfunction ha
   if (code != CUDA_SUCCESS) return code;
   const unsigned most = function.entry->traits.MaxThreads();
   const unsigned bound = limit == 0 ? most : std::min(most, static_cast<unsigned>(limit));
-  const Potential best = FindPotential(function, shared_of, shared_bytes, bound);
+  const Potential best = FindPotential(function, shared_of, Seen(shared_bytes), bound);
   *blocks = static_cast<int>(best.blocks * kMultiprocessors);
   *threads = static_cast<int>(best.threads);
   return CUDA_SUCCESS;

@@ -112,6 +112,14 @@ CUDA_ARRAY3D_DESCRIPTOR ToShape(const CUDA_ARRAY_DESCRIPTOR& description) {
   return shape;
 }
 
+// The lower 32 bits of each size are all that the driver looks at.
+CUDA_ARRAY3D_DESCRIPTOR Seen(CUDA_ARRAY3D_DESCRIPTOR shape) {
+  for (size_t* size : {&shape.Width, &shape.Height, &shape.Depth}) {
+    *size = static_cast<unsigned>(*size);
+  }
+  return shape;
+}
+
 struct FormatRow {
   CUarray_format format;
   size_t channel_bytes;
@@ -179,9 +187,10 @@ CUresult Array3DCreate(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
   CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || shape == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  code = CheckArrayShape(*shape);
+  const CUDA_ARRAY3D_DESCRIPTOR seen = Seen(*shape);
+  code = CheckArrayShape(seen);
   if (code != CUDA_SUCCESS) return code;
-  return Add(incarnation, *shape, &Arrays(), handle);
+  return Add(incarnation, seen, &Arrays(), handle);
 }
 
 CUresult ArrayCreate(CUarray* handle, const CUDA_ARRAY_DESCRIPTOR* description) {
