@@ -14,8 +14,8 @@
 namespace cuguest::audit {
 namespace {
 
-// A file's lock is its writer's until it is closed. What is no file, as a terminal, has any number of
-// writers.
+// A file's lock is its writer's until it is closed. What is no file, as a terminal, has any number
+// of writers.
 bool HasAnotherWriter(int file) {
   struct stat status = {};
   const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);

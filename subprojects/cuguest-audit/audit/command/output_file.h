@@ -23,8 +23,8 @@ class OutputFile {
   // What Open would return, as far as that can be seen without creating or emptying the file.
   [[nodiscard]] static std::string Check(const std::string& path);
 
-  // Empties the file, unless another process has it open by this. Returns "", or "PATH: why it cannot
-  // be written".
+  // Empties the file, unless another process has it open by this. Returns "", or "PATH: why it
+  // cannot be written".
   std::string Open(const std::string& path);
   // Whether it is open and nothing has failed; otherwise what follows has no effect.
   [[nodiscard]] bool is_open() const { return file_ != nullptr; }
