@@ -31,7 +31,7 @@ struct Parsed {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_larger_buffer_is_one_that_there_is) {
+BOOST_AUTO_TEST_CASE(a_larger_buffer_can_be_set) {
   BOOST_TEST(LargerBuffer(2) == "--buffer=8");
   BOOST_TEST(LargerBuffer(512) == "--buffer=1024");
   BOOST_TEST(LargerBuffer(1024) == "");
