@@ -106,9 +106,17 @@ void FillLater() {
   std::printf("before: %d, after: %d\n", before, *static_cast<unsigned char*>(pinned));
 }
 
-// A child that is left behind, until it is killed.
+// A child that is left behind, until it is killed. Its report has begun when this returns.
 void Leave() {
-  if (fork() != 0) return;
+  int begun[2];
+  if (pipe(begun) != 0) std::abort();
+  if (fork() != 0) {
+    close(begun[1]);
+    char end = 0;
+    static_cast<void>(!read(begun[0], &end, 1));
+    return;
+  }
+  close(begun[1]);
   close(STDOUT_FILENO);
   close(STDERR_FILENO);
   for (;;) pause();
