@@ -42,7 +42,7 @@ CUresult ThreadHome::Place(const ContextRef& context) noexcept {
 // A reference says that a context is primary, and on which device, and so what its next incarnation
 // is; so does what refused a device whose primary context is not active.
 Error ThreadHome::Bind(Acquired* home) noexcept {
-  const bool is_first = context_.get() == nullptr;
+  const bool is_first = context_.get() == nullptr && !has_next_;
   if (!home->ok()) {
     const Error why_not = home->error();
     if (is_first && why_not.reason == Error::Reason::kInactive) {
