@@ -26,6 +26,9 @@ ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location where)
 
 ThreadHome::~ThreadHome() {
   static_cast<void>(scope_.LeaveByCall(internal::Reported::kByIncident));
+  // Not by its own destructor: in C a listener may end the home meanwhile, in the same storage, and
+  // what that has given back is gone.
+  static_cast<void>(held_.Release());
 }
 
 CUresult ThreadHome::Place(const ContextRef& context) noexcept {
@@ -39,7 +42,7 @@ CUresult ThreadHome::Place(const ContextRef& context) noexcept {
 // A reference says that a context is primary, and on which device, and so what its next incarnation
 // is; so does what refused a device whose primary context is not active.
 Error ThreadHome::Bind(Acquired* home) noexcept {
-  const bool is_first = context_.get() == nullptr;
+  const bool is_first = context_.get() == nullptr && !has_next_;
   if (!home->ok()) {
     const Error why_not = home->error();
     if (is_first && why_not.reason == Error::Reason::kInactive) {

@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <utility>
+
 #include "cuguest/c.h"
 #include "cuguest/internal/scope.h"
 #include "lib/capi/c_storage.h"
@@ -21,9 +23,13 @@ struct Guard {
   Guard() noexcept : scope(Scope::kNotSet) {}
   CUresult Leave(Reported end) noexcept {
     const CUresult code = scope.Leave(end);
-    if (end_reference != nullptr) end_reference(this, end);
-    if (end_mode != nullptr) end_mode(this, end);
+    EndOnce(&end_reference, end);
+    EndOnce(&end_mode, end);
     return code;
+  }
+  // A listener of what leaving reports may leave the guard, too.
+  void EndOnce(Ending* ending, Reported end) noexcept {
+    if (const Ending given = std::exchange(*ending, nullptr)) given(this, end);
   }
 
   Scope scope;

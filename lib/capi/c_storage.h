@@ -86,14 +86,15 @@ class StorageOf {
   Given* given_;
 };
 
-// Ends what is in `given`, as `end` does, and marks its storage as empty, unless stays(code).
+// Ends what is in `given`, as `end` does, and marks its storage as empty, unless stays(code), or a
+// listener that `end` has called has done so.
 template <typename Object, typename Given, typename End, typename Stays>
 CUresult EndUnless(Given* given, End end, Stays stays) noexcept {
   const StorageOf<Object, Given> storage(given);
   CUresult code = storage.HasBegun();
   if (code != CUDA_SUCCESS) return code;
   code = end(&*storage);
-  if (!stays(code)) storage.End();
+  if (!stays(code) && storage.HasBegun() == CUDA_SUCCESS) storage.End();
   return code;
 }
 

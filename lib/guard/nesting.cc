@@ -340,11 +340,10 @@ CUresult Reassert(unsigned slot) noexcept {
   }
   static_cast<void>(LeaveFor(slot, Look(record), kNobody));
   Record* const out = StillOut(slot, serial);
-  if (code != CUDA_SUCCESS) {  // there is nothing to come back into
-    if (out != nullptr) GiveUp(out, code);
-    return code;
-  }
-  return out != nullptr ? Return(out) : CUDA_ERROR_ILLEGAL_STATE;
+  if (out == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  if (code == CUDA_SUCCESS) return Return(out);
+  GiveUp(out, code);  // there is nothing to come back into
+  return code;
 }
 
 }  // namespace nesting

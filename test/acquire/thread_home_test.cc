@@ -271,6 +271,25 @@ BOOST_AUTO_TEST_CASE(it_enters_what_becomes_active) {
   BOOST_TEST(!IsActive());
 }
 
+// What it waits for is its home, too.
+BOOST_AUTO_TEST_CASE(failed_move_keeps_its_wait) {
+  if (IsActive()) return;
+  ContextRef ended;
+  {
+    const OwnContext own;
+    ended = ContextRef::Borrow(own.get());
+  }
+  OnAnotherThread([&] {
+    ThreadHome home(kFirst, Keep::kNothing, IfOver::kReenter);
+    BOOST_TEST(home.MoveTo(AcquireOn(Device::Borrow(1))).code != CUDA_SUCCESS);
+    BOOST_TEST(home.MoveTo(ended).code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    const PrimaryContext hosts = PrimaryContext::Retain(kFirst);
+    BOOST_TEST(home.Check().ok());
+    BOOST_TEST(GetStack() == Stack{hosts.get()});
+    BOOST_TEST(home.Leave().ok());
+  });
+}
+
 // The host may give its context up while the thread waits.
 BOOST_AUTO_TEST_CASE(it_holds_nothing_unless_asked) {
   if (IsActive()) return;

@@ -2070,6 +2070,75 @@ static void a_listener_leaves_by_longjmp(void) {
   CHECK(STACK_IS_EMPTY());
 }
 
+/* A listener that leaves what reports. */
+static int leave_home(void* home) { return cuguest_thread_home_leave(home); }
+static int clean_up_home(void* home) {
+  cuguest_thread_home_cleanup(home);
+  return 0;
+}
+struct leaver {
+  int (*leave)(void*);
+  void* scope;
+  int count;
+};
+static void leave_what_reports(const cuguest_incident* incident, void* user) {
+  struct leaver* const leaver = user;
+  (void)incident;
+  ++leaver->count;
+  CHECK(leaver->leave(leaver->scope) == 0);
+}
+/* How many references to the primary context of device 0 there were: none is left. */
+static int released_references(void) {
+  unsigned flags = 0;
+  int active = 1, count = -1;
+  while (active) {
+    CHECK(driver.state(0, &flags, &active) == 0);
+    ++count;
+    if (active) CHECK(driver.release(0) == 0);
+  }
+  return count;
+}
+static void a_listener_leaves_what_reports(void) {
+  int (*const leaves[])(void*) = {&leave_home, &clean_up_home};
+  size_t i;
+  context_t primary;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_thread_home home = CUGUEST_INIT(cuguest_thread_home);
+  struct leaver leaver = {&leave_it, NULL, 0};
+  CUGUEST_SCOPE(cuguest_incident_listener, listener);
+  begin();
+  CHECK(cuguest_incident_listener_register(&listener, &leave_what_reports, &leaver) == 0);
+  CHECK(driver.retain(&primary, 0) == 0 && driver.retain(&primary, 0) == 0);
+  leaver.scope = &guard;
+  CHECK(cuguest_guard_enter_device(&guard, 0, CUGUEST_REFUSE, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_relax(&guard, CUGUEST_HERE) == 0);
+  CHECK(driver.push(primary) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(leaver.count == 1 && STACK_IS_EMPTY());
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(released_references() == 2);
+  leaver.scope = &home;
+  for (i = 0; i < 4; ++i) {
+    leaver.leave = leaves[i % 2];
+    CHECK(driver.retain(&primary, 0) == 0 && driver.retain(&primary, 0) == 0);
+    CHECK(cuguest_thread_home_enter_device(&home, 0, CUGUEST_HOME_HOLDS, CUGUEST_HERE) == 0);
+    CHECK(driver.push(primary) == 0);
+    CHECK(leaves[i / 2](&home) == 0);
+    CHECK(leaver.count == 2 + (int)i && STACK_IS_EMPTY());
+    CHECK(cuguest_thread_home_leave(&home) == ILLEGAL_STATE);
+    CHECK(released_references() == 2);
+  }
+  /* What is over by then is not entered again. */
+  CHECK(driver.retain(&primary, 0) == 0);
+  CHECK(cuguest_thread_home_enter_device(&home, 0, CUGUEST_HOME_REENTERS, CUGUEST_HERE) == 0);
+  CHECK(driver.push(primary) == 0);
+  CHECK(driver.reset(0) == 0 && driver.retain(&primary, 0) == 0);
+  CHECK(cuguest_thread_home_check(&home) == ILLEGAL_STATE);
+  CHECK(leaver.count == 6 && STACK_IS_EMPTY());
+  CHECK(cuguest_thread_home_leave(&home) == ILLEGAL_STATE);
+  CHECK(released_references() == 2);
+}
+
 static void a_code_is_written_as_one_text(void) {
   char text[400];
   char filled[8] = "1234567";
@@ -2180,6 +2249,7 @@ static const struct test_case kCases[] = {
     CASE(listeners_are_called_until_they_are_removed),
     CASE(a_listener_is_removed_twice_at_once),
     CASE(a_listener_leaves_by_longjmp),
+    CASE(a_listener_leaves_what_reports),
     CASE(names_and_texts_of_anything),
 };
 
