@@ -32,7 +32,7 @@ void EndAllOwed() noexcept {
 }
 
 void ReleasePrimaryOrOwe(CUdevice device, const char* what) noexcept {
-  GiveBackOrOwe(device, what, &ReleaseOn);
+  EndOrOwe(device, what, &ReleaseOn);
 }
 
 void ReportOwed(const char* what, CUresult code) noexcept {

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "cudasim/sim.h"
+#include "cuguest/acquire.h"
 #include "cuguest/c.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
@@ -153,6 +154,21 @@ BOOST_AUTO_TEST_CASE(next_call_completes_a_destructor) {
   { const PrimaryContext empty; }
   BOOST_TEST(!ref.IsAlive());
   BOOST_TEST(!IsActive());
+}
+
+// Also where a reference is given back without a PrimaryContext.
+BOOST_AUTO_TEST_CASE(acquired_contexts_complete_a_destructor) {
+  const PrimaryContext hosts = PrimaryContext::Retain(kFirst);
+  SharedContext made = SharedContext::Create(kFirst);
+  const ContextRef ref = made.context();
+  {
+    const cuguest::Acquired held = cuguest::AcquireOn(kFirst);
+    BOOST_TEST(held.holds());
+    InAHostFunction([&] { const SharedContext gone = std::move(made); });
+    CheckOwed({"a SharedContext"});
+    BOOST_TEST(ref.IsAlive());
+  }
+  BOOST_TEST(!ref.IsAlive());
 }
 
 BOOST_AUTO_TEST_CASE(next_call_completes_an_assignment) {
