@@ -279,6 +279,7 @@ BOOST_AUTO_TEST_CASE(failed_move_keeps_its_wait) {
     const OwnContext own;
     ended = ContextRef::Borrow(own.get());
   }
+  OwnContext::DestroyIdle();
   OnAnotherThread([&] {
     ThreadHome home(kFirst, Keep::kNothing, IfOver::kReenter);
     BOOST_TEST(home.MoveTo(AcquireOn(Device::Borrow(1))).code != CUDA_SUCCESS);
