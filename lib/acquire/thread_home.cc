@@ -26,9 +26,9 @@ ThreadHome::ThreadHome(Acquired home, Keep keep, IfOver if_over, Location where)
 
 ThreadHome::~ThreadHome() {
   static_cast<void>(scope_.LeaveByCall(internal::Reported::kByIncident));
-  // Not by its own destructor: in C a listener may end the home meanwhile, in the same storage, and
-  // what that has given back is gone.
-  static_cast<void>(held_.Release());
+  // Taken out first: in C a listener of what is reported here may end the home, too, in the same
+  // storage.
+  const Acquired gone = std::move(held_);
 }
 
 CUresult ThreadHome::Place(const ContextRef& context) noexcept {

@@ -519,7 +519,7 @@ std::vector<Row> Arrays() {
                                        [](Given& given) { return given.things.ended_view; },
                                        Expected{kPrecondition}.ByDriver()}}},
           Among(texels, {Is("has all width", too_many, {kOutOfRange}),
-                         Is("has no channels", no_channels, {kUnimplemented})})),
+                         Is("has no channels", no_channels, {kInvalid})})),
       MakeRow("SurfaceObject::Release",
               std::function([](Surface* of) { return of->object.Release(); }), GivesBack(),
               Owner<Surface>(&MadeSurface, {0})),

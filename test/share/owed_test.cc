@@ -35,6 +35,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/status.h"
+#include "cuguest/thread_home.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -543,6 +544,32 @@ BOOST_AUTO_TEST_CASE(a_refused_end_is_reported, *cuguest_test::OnlySim()) {
   BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuArrayDestroy)(handle) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuEventDestroy)(unended) == CUDA_SUCCESS);
+}
+
+// Of references, too.
+BOOST_AUTO_TEST_CASE(refused_references_are_reported, *cuguest_test::OnlySim()) {
+  const PrimaryContext hosts = PrimaryContext::Retain(kFirst);
+  const auto refuse = [] { Sim::FailCall("cuDevicePrimaryCtxRelease", 1, CUDA_ERROR_UNKNOWN); };
+  const auto is_kept = [] { return RAW(cuDevicePrimaryCtxRelease)(kFirst.get()) == CUDA_SUCCESS; };
+  {
+    const PrimaryContext gone = PrimaryContext::Retain(kFirst);
+    refuse();
+  }
+  CheckOwed({"a PrimaryContext"}, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(is_kept());
+  {
+    const cuguest::Acquired gone = cuguest::AcquireOn(kFirst);
+    refuse();
+  }
+  CheckOwed({"an Acquired"}, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(is_kept());
+  {
+    const cuguest::ThreadHome gone(kFirst, cuguest::ThreadHome::Keep::kReference);
+    refuse();
+  }
+  CheckOwed({"an Acquired"}, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(is_kept());
+  BOOST_TEST(IsActive());
 }
 
 // Nothing is left of what went with its context, and nothing is reported.
