@@ -60,7 +60,7 @@ struct CUGUEST_API Driver : DriverTable {
   ///         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
   ///         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
   ///         A failed cuInit is tried again by the next call.
-  /// Cost:   cuInit the first time; then two atomics and getpid().
+  /// Cost:   cuInit the first time; then a few atomic reads.
   /// Source: CUDA Driver API, "Initialization".
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 

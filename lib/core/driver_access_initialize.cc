@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/core/driver_access.h"
+
+#include "lib/core/concurrency.h"
 #include "lib/core/library.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-std::atomic<pid_t> g_initialized_in{0};
+std::atomic<unsigned> g_initialized_in{0};  // Process::Number(), which costs no system call
 
 // Every other call of the driver that an uninitialised one refuses would do, but no table lacks
 // this one. In a stream callback it is refused, too.
@@ -19,7 +21,7 @@ bool SaysInitialized(decltype(DriverTable::CtxGetCurrent) get_current) {
 }  // namespace
 
 CUresult InitializeDriver(const DriverTable& driver) noexcept {
-  const pid_t self = getpid();
+  const unsigned self = Process::Number();
   if (g_initialized_in.load(std::memory_order_acquire) == self) return CUDA_SUCCESS;
   const CUresult code = driver.Init(0);
   if (code == CUDA_SUCCESS) g_initialized_in.store(self, std::memory_order_release);
@@ -27,7 +29,7 @@ CUresult InitializeDriver(const DriverTable& driver) noexcept {
 }
 
 bool IsDriverInitialized() noexcept {
-  if (g_initialized_in.load(std::memory_order_acquire) == getpid()) return true;
+  if (g_initialized_in.load(std::memory_order_acquire) == Process::Number()) return true;
   const DriverOutcome* const decided = DecidedDriver();
   if (decided != nullptr && decided->ok()) return SaysInitialized(decided->table.CtxGetCurrent);
   void* const library = BorrowLoaded(kDriverFile);

@@ -10,8 +10,8 @@
 
 #include <thread>
 
-#include "test/support/refuse_membarrier.h"
 #include "test/support/scenario.h"
+#include "test/support/system_calls.h"
 
 namespace {
 

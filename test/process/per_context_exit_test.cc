@@ -19,8 +19,8 @@
 #include "cuguest/objects/driver.h"
 #include "cuguest/status.h"
 #include "test/support/raw_driver.h"
-#include "test/support/refuse_membarrier.h"
 #include "test/support/scenario.h"
+#include "test/support/system_calls.h"
 
 namespace {
 
