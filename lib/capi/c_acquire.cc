@@ -86,5 +86,5 @@ int cuguest_acquired_release(cuguest_acquired* acquired) {
 }
 
 void cuguest_acquired_cleanup(cuguest_acquired* acquired) {
-  c::CleanUpObject<cuguest::Acquired>(acquired);
+  c::CleanUpOwner<cuguest::Acquired>(acquired);
 }

@@ -30,5 +30,5 @@ int cuguest_primary_release(cuguest_primary* primary) {
 }
 
 void cuguest_primary_cleanup(cuguest_primary* primary) {
-  c::CleanUpObject<cuguest::PrimaryContext>(primary);
+  c::CleanUpOwner<cuguest::PrimaryContext>(primary);
 }

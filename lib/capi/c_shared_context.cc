@@ -31,5 +31,5 @@ int cuguest_shared_context_detach(cuguest_shared_context* shared) {
 }
 
 void cuguest_shared_context_cleanup(cuguest_shared_context* shared) {
-  c::CleanUpObject<cuguest::SharedContext>(shared);
+  c::CleanUpOwner<cuguest::SharedContext>(shared);
 }

@@ -60,6 +60,12 @@ class StorageOf {
     (*this)->~Object();
     StoreRelease(given_->opaque, 0ULL);
   }
+  // The same, and what was in it.
+  Object Take() const noexcept {
+    Object taken = std::move(**this);
+    End();
+    return taken;
+  }
   // For what several threads may end at once: as HasBegun(), but true for one of them alone, which
   // calls End().
   CUresult Claim() const noexcept {
@@ -109,7 +115,15 @@ CUresult ReleaseObject(Given* given) noexcept {
       given, [](Object* object) { return object->Release().code; }, &IsStillHeld);
 }
 
-// Destroys the object.
+// Destroys the object, out of its storage: a listener that is told what its end reports finds that
+// empty, whatever it does with it.
+template <typename Object, typename Given>
+void CleanUpOwner(Given* given) noexcept {
+  const StorageOf<Object, Given> storage(given);
+  if (storage.HasBegun() == CUDA_SUCCESS) static_cast<void>(storage.Take());
+}
+
+// Destroys the object where it is.
 template <typename Object, typename Given>
 void CleanUpObject(Given* given) noexcept {
   static_cast<void>(EndScope<Object>(given, [](Object*) { return CUDA_SUCCESS; }));

@@ -19,6 +19,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/green_context.h"
 #include "cuguest/incident.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/objects/array.h"
 #include "cuguest/objects/capture_scope.h"
 #include "cuguest/objects/device_buffer.h"
@@ -205,6 +206,54 @@ BOOST_AUTO_TEST_CASE(next_call_completes_a_c_cleanup) {
   BOOST_TEST(IsActive());
   { const SharedContext empty; }
   BOOST_TEST(!IsActive());
+}
+
+namespace {
+
+// Ends `given`, which has a reference to the primary context, in a host function, and again in what
+// a listener is told of that: one reference is given back, and the host's stays.
+template <typename Given>
+void CheckEndsOnce(const char* what, Given* given, void (*clean_up)(Given*)) {
+  BOOST_TEST_CONTEXT(what) {
+    struct Ending {
+      Given* given;
+      void (*clean_up)(Given*);
+      int told;
+    } ending = {given, clean_up, 0};
+    const cuguest::IncidentListener listener(
+        [](const Incident&, void* user) {
+          auto* const again = static_cast<Ending*>(user);
+          if (++again->told < 4) again->clean_up(again->given);
+        },
+        &ending);
+    const PrimaryContext hosts = PrimaryContext::Retain(kFirst);
+    InAHostFunction([&] { clean_up(given); });
+    CheckOwed({what});
+    BOOST_TEST(ending.told == 1);
+    { const PrimaryContext empty; }
+    BOOST_TEST(!hosts.WasReset());
+    BOOST_TEST(IsActive());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(c_owners_ended_by_a_listener) {
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  BOOST_TEST(cuguest_primary_retain(&primary, 0) == 0);
+  CheckEndsOnce("a PrimaryContext", &primary, &cuguest_primary_cleanup);
+  BOOST_TEST(cuguest_primary_retain(&primary, 0) == 0);
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  BOOST_TEST(cuguest_acquire_on(&acquired, 0, CUGUEST_REFUSE) == 0);
+  cuguest_primary_keeper keeper = CUGUEST_INIT(cuguest_primary_keeper);
+  BOOST_TEST(cuguest_primary_keeper_keep(&keeper, &acquired) == 0);
+  BOOST_TEST(cuguest_primary_release(&primary) == 0);
+  CheckEndsOnce("an Acquired", &acquired, &cuguest_acquired_cleanup);
+  CheckEndsOnce("a PrimaryKeeper", &keeper, &cuguest_primary_keeper_cleanup);
+  BOOST_TEST(!IsActive());
+  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
+  BOOST_TEST(cuguest_shared_context_create(&shared, 0, 0) == 0);
+  CheckEndsOnce("a SharedContext", &shared, &cuguest_shared_context_cleanup);
 }
 
 // Streams, events and memory; what is freed at once and in a stream's order.
