@@ -25,8 +25,9 @@ CUGUEST_BEGIN_NAMESPACE
 
 /// Options of the driver's compiler and linker. What is not set is the driver's choice.
 /// Errors: kInvalidArgument, from all that take them: max_registers or threads_per_block of 0, on
-///         which drivers crash; optimization_level above 4; threads_per_block together with target;
-///         or the driver refuses a value, without saying which.
+///         which drivers crash; optimization_level above 4; split_compile above 4,096, of which a
+///         driver does not return; threads_per_block together with target; or the driver refuses a
+///         value, without saying which.
 /// Source: CUDA Driver API, CUjit_option; docs/guarantees.md.
 struct JitOptions {
   CUGUEST_HIDE JitOptions() = default;

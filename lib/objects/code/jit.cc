@@ -17,6 +17,9 @@ constexpr std::size_t kLogBytes = 8 << 10;
 constexpr std::size_t kVerboseLogBytes = 1 << 20;
 constexpr std::size_t kMostLogBytes = 64 << 20;
 constexpr unsigned kMostOptimization = 4;
+// With 16,384 a driver of CUDA 13.0 did not return
+// (test/hardware/reports/nvidia-h200-580.159.04.md, "After 0.3.0").
+constexpr unsigned kMostSplits = 4096;
 
 // What the driver writes is in front.
 enum OptionPlace { kWallTime, kInfoLog, kInfoSize, kErrorLog, kErrorSize, kThreads };
@@ -52,6 +55,10 @@ absl::Status CheckJitOptions(const JitOptions& options) {
   if (options.optimization_level > kMostOptimization) {
     return Refused(
         absl::StrCat("optimization_level is ", *options.optimization_level, ", and 4 is the most"));
+  }
+  if (options.split_compile > kMostSplits) {
+    return Refused(absl::StrCat("split_compile is ", *options.split_compile, ", and ", kMostSplits,
+                                " is the most: 0 is all processors"));
   }
   return absl::OkStatus();
 }

@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(ptx_of_a_newer_architecture_is_refused_with_the_devices,
   }
 }
 
-BOOST_AUTO_TEST_CASE(options_that_crash_drivers_are_refused) {
+BOOST_AUTO_TEST_CASE(options_that_break_drivers_are_refused) {
   JitOptions no_registers;
   no_registers.max_registers = 0;
   JitOptions no_threads;
@@ -356,10 +356,15 @@ BOOST_AUTO_TEST_CASE(options_that_crash_drivers_are_refused) {
   JitOptions both;
   both.threads_per_block = 64;
   both.target = CU_TARGET_COMPUTE_90;
+  JitOptions too_split;
+  too_split.split_compile = 4097;
   REFUSED(Module::Load(Ptx(), no_registers).status(), kInvalidArgument, "max_registers is 0");
   REFUSED(Module::Load(Ptx(), no_threads).status(), kInvalidArgument, "threads_per_block is 0");
   REFUSED(Module::Load(Ptx(), too_optimal).status(), kInvalidArgument, "level is 5");
   REFUSED(Module::Load(Ptx(), both).status(), kInvalidArgument, "cannot both be set");
+  REFUSED(Module::Load(Ptx(), too_split).status(), kInvalidArgument, "split_compile is 4097");
+  too_split.split_compile = 4096;
+  DONE(Module::Load(Ptx(), too_split).status());
 }
 
 BOOST_AUTO_TEST_CASE(a_destroyed_context_is_refused) {
