@@ -347,7 +347,7 @@ Error SharedContext::Release() noexcept {
   if (alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return OfContext(Failure(Reason::kDestroyed, alive, "detach"), context);
   }
-  return OfContext(Failure(code, "detach the last reference to"), context);
+  return OfContext(Failure(code, "detach the last reference"), context);
 }
 
 namespace internal {
