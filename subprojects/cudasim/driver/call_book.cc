@@ -13,8 +13,12 @@ int CallBook::TakeFault(size_t entry) {
   const auto fires = [&](Fault& fault) {
     if (fault.entry != entry) return false;
     if (fault.thread != 0 && fault.thread != ThisThread()) return false;
-    if (--fault.remaining > 0) return false;
-    if (taken == 0) taken = fault.code;
+    if (fault.remaining > 1) {
+      --fault.remaining;
+      return false;
+    }
+    if (taken != 0) return false;  // this call fails already: the next one is its
+    taken = fault.code;
     meters_[entry].armed.fetch_sub(1, std::memory_order_relaxed);
     return true;
   };

@@ -374,6 +374,12 @@ BOOST_AUTO_TEST_CASE(without_a_linker_nothing_is_linked, *OnlySim()) {
   const cudasim_test::Ended ended =
       cudasim_test::RunSelf({"--child=links_without_a_linker"}, {"CUDASIM_NVJITLINK="});
   BOOST_TEST(ended.code == 0, ended.output);
+  const cudasim_test::Ended misled =
+      cudasim_test::RunSelf({"--child=links_without_a_linker"}, {"CUDASIM_NVJITLINK=/none.so"});
+  BOOST_TEST(misled.code != 0);
+  BOOST_TEST(
+      misled.output.find("CUDASIM_NVJITLINK=/none.so: /none.so: cannot open") != std::string::npos,
+      misled.output);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

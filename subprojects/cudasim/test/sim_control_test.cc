@@ -90,6 +90,17 @@ BOOST_AUTO_TEST_CASE(a_fault_hits_the_nth_call_once, *OnlySim()) {
   OK(RAW(cuCtxGetCurrent)(&out));
 }
 
+BOOST_AUTO_TEST_CASE(second_fault_of_one_call_waits, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  CUcontext out = nullptr;
+  Sim::FailCall("cuCtxGetCurrent", 2, CUDA_ERROR_UNKNOWN);
+  Sim::FailCall("cuCtxGetCurrent", 2, CUDA_ERROR_OPERATING_SYSTEM);
+  OK(RAW(cuCtxGetCurrent)(&out));
+  IS(RAW(cuCtxGetCurrent)(&out), UNKNOWN);
+  IS(RAW(cuCtxGetCurrent)(&out), OPERATING_SYSTEM);
+  OK(RAW(cuCtxGetCurrent)(&out));
+}
+
 BOOST_AUTO_TEST_CASE(a_fault_may_be_one_threads_only, *OnlySim()) {
   const NoFaultsLeft cleanup;
   Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN, /*from_any_thread=*/false);

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "driver/environment.h"
+#include "driver/panic.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -31,7 +32,12 @@ std::atomic<bool> has_ended{false};
 
 bool Load(Api* api) {
   const char* chosen = Setting("NVJITLINK");
-  if (chosen != nullptr) return *chosen != '\0' && Api::Load(chosen, api).ok();
+  if (chosen != nullptr && *chosen == '\0') return false;
+  if (chosen != nullptr) {
+    const cudaimage::Status loaded = Api::Load(chosen, api);
+    if (!loaded.ok()) Panic("CUDASIM_NVJITLINK=%s: %s", chosen, loaded.message().c_str());
+    return true;
+  }
   for (const char* name : {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so",
                            "/usr/local/cuda/lib64/libnvJitLink.so"}) {
     if (Api::Load(name, api).ok()) return true;

@@ -132,7 +132,8 @@ class Sim {
   static void SetNextContextId(std::uint64_t id);
 
   /// The `nth` call from now of `entry` (1 is the next) returns `code` and does
-  /// nothing else; later ones work again. Several may be armed at a time.
+  /// nothing else; later ones work again. Several may be armed at a time; of two for one
+  /// call, the one that was armed later is the next call's.
   /// `from_any_thread` false counts only the calling thread's calls.
   static void FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread = true);
   static void ClearFaults();
