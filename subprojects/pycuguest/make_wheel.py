@@ -28,6 +28,9 @@ def pip(*words):
 
 
 def main():
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
     out, machine, options = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:3], sys.argv[3:]
     missing = ["python3-pip"] if importlib.util.find_spec("pip") is None else []
     if not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists():

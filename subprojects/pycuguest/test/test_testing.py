@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """undisturbed(), and the plugin for pytest."""
 
+import asyncio
 import ctypes
+import inspect
 import os
 import re
 import subprocess
@@ -138,6 +140,38 @@ def test_as_a_decorator(driver, two):
     with pytest.raises(Disturbed):
         undisturbed()(lambda: driver.push(guest))()
     assert driver.stack() == [host]
+
+
+def test_coroutine_functions(driver, two):
+    """It is awaited inside; the coroutine alone does nothing."""
+    host, guest = two
+
+    @undisturbed()
+    async def leaves(depth):
+        """Its text."""
+        await asyncio.sleep(0)
+        driver.push(guest)
+        if depth > 0:
+            driver.pop()
+        return depth
+
+    assert inspect.iscoroutinefunction(leaves) and leaves.__doc__ == "Its text."
+    assert asyncio.run(leaves(1)) == 1
+    with pytest.raises(Disturbed):
+        asyncio.run(leaves(depth=0))
+    assert driver.stack() == [host]
+
+
+def test_generators_are_refused():
+    def generator():
+        yield
+
+    async def asynchronous():
+        yield
+
+    for function in (generator, asynchronous):
+        with pytest.raises(TypeError, match=function.__name__):
+            undisturbed()(function)
 
 
 def test_exception_goes_on(driver, two):

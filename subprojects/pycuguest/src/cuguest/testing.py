@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import inspect
 from types import TracebackType
-from typing import Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, TypeVar, cast
 
 from . import _core
 from ._core import ContextRef
 from ._python import Error
 
 __all__ = ["Disturbed", "undisturbed"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __tracebackhide__ = True  # pytest: a failure is where the test's block ends
 
@@ -152,6 +156,9 @@ class undisturbed(contextlib.ContextDecorator):
     begins as this one did. Primary contexts stay as they are: somebody may work in them. An exception of the block goes
     on as it is. That CUDA was initialised is no finding. What it does not see: other threads, memory, contexts that are
     on no stack, the runtime's last error.
+
+    As a decorator it is around each call; of a coroutine function around the call and its awaiting, with what other
+    tasks of the thread do meanwhile. A generator function is a TypeError: a block in it says what belongs together.
     """
 
     def __init__(self, *, primaries: bool = True) -> None:
@@ -160,6 +167,20 @@ class undisturbed(contextlib.ContextDecorator):
 
     def _recreate_cm(self) -> undisturbed:  # as a decorator: one for each call
         return undisturbed(primaries=self._primaries)
+
+    def __call__(self, func: _Function) -> _Function:
+        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            raise TypeError(f"undisturbed() as the decorator of a generator function, {func.__qualname__}, would look before it "
+                            "runs: write the block in it")
+        if not inspect.iscoroutinefunction(func):
+            return super().__call__(func)
+
+        @functools.wraps(func)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with self._recreate_cm():
+                return await func(*args, **kwargs)
+
+        return cast(_Function, awaited)
 
     def __enter__(self) -> None:
         self._before = _look()
