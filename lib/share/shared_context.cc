@@ -336,10 +336,10 @@ Error SharedContext::error() const noexcept {
 }
 
 Error SharedContext::Release() noexcept {
+  internal::EndOwed();  // first: what it reports, a listener may answer by ending this
   if (slot_ == nullptr) {
     return Failure(Reason::kEmpty, CUDA_ERROR_INVALID_CONTEXT, "detach a shared context");
   }
-  internal::EndOwed();
   const CUcontext context = get();
   const CUresult alive = incarnation_.Check();
   const CUresult code = Registry::Leave({slot_, stripe_});

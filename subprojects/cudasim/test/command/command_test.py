@@ -108,6 +108,7 @@ run = Run("--", program, "begin", "kill")
 check("a signal: 128 and its number, and no report",
       run.code == 128 + signal.SIGTERM and lines(run, r"command_program \(\d+\): ended by a signal or _exit, without a report"), run)
 for sent in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(sent, signal.SIG_DFL)  # which nohup has ignored
     with subprocess.Popen([cudasim, "--", "sh", "-c", f"{program} begin; echo begun; exec sleep 60"], env=ENVIRONMENT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
