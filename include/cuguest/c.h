@@ -988,8 +988,8 @@ CUGUEST_C_API const char* cuguest_repair_name(int repair);
 
 /// Called on the guard's thread, after the repair, and on several threads at a time. It may use
 /// CUDA if it leaves the stack as it found it, and leave the scope that reports: if that was to
-/// move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE (401) and has ended. What reports
-/// that a reference is owed is empty by then: to clean it up again does nothing. It may leave a
+/// move or to be reasserted, it gives CUDA_ERROR_ILLEGAL_STATE (401) and has ended. It may clean
+/// up again what reports that it owes a reference, which it no longer has. It may leave a
 /// function of this header that works on a scope by longjmp(), see cuguest_incident_listener; not
 /// one that enters a cuguest_host_scope, which reports what it finds.
 typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void* user);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iterator>
 #include <string>
 
 #include "cuguest/acquire.h"
@@ -96,7 +95,7 @@ void NoOperationCallsTheSystem() {
     CHECK(RAW(cuMemAlloc)(&world.memory, 64) == CUDA_SUCCESS);
   }
   for (const Operation& operation : kOperations) operation.run();
-  std::printf("%zu operations\n", std::size(kOperations));
+  std::puts("each was made once");
   std::fflush(stdout);
   CHECK(cuguest_test::TrapSystemCalls());
   for (const Operation& operation : kOperations) {
@@ -131,7 +130,7 @@ int main(int argc, char** argv) {
       {
           {"no_operation_calls_the_system",
            &NoOperationCallsTheSystem,
-           {"23 operations"},
+           {"each was made once"},
            0,
            kOn,
            {},
